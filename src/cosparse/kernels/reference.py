@@ -1,0 +1,120 @@
+"""The definition of every kernel in plain NumPy, in the precision of its input.
+
+Slow, and made to be read: tests hold `fused` to what stands here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.penalty import LOG
+
+Array = NDArray[np.floating]
+
+
+def penalise(v: Array, code: int, nu: float, p: float) -> tuple[Array, Array]:
+    """phi(v) and its derivative, elementwise."""
+    if code == LOG:
+        inside = 1 + nu * v * v
+        return np.log(inside), 2 * nu * v / inside
+    inside = v * v + nu
+    return inside ** (p / 2) / p, v * inside ** (p / 2 - 1)
+
+
+def patch_sparsity(
+    atoms: Array, weights: Array, patches: Array, code: int, nu: float, p: float, square: bool
+) -> tuple[float, Array]:
+    """Mean sparsity of the analysed patches and its gradient, Eqs. (pq_sm) and (gradg).
+
+    With g(s) = sum_i w_i phi(atom_i · s) for one patch s, the value is the mean of g, or of g²/2 where
+    `square` is set.
+    """
+    phi, slope = penalise(patches @ atoms.T, code, nu, p)
+    per_patch = phi @ weights
+    slope = slope * weights
+    if square:
+        slope = slope * per_patch[:, None]
+        per_patch = per_patch**2 / 2
+    return float(per_patch.mean()), slope.T @ patches / len(patches)
+
+
+def positions(extent: int, stride: int) -> int:
+    """How many patches, `stride` apart, see each of `extent` pixels as often as in the paper.
+
+    Patch number a covers the pixels [a·stride - size//2, a·stride - size//2 + size). At stride 1 there is
+    one patch a pixel; the last position is never before the last pixel, so that none is left out.
+    """
+    return -(-(extent - 1) // stride) + 1
+
+
+def padding(extent: int, size: int, stride: int) -> tuple[int, int]:
+    """Replicated pixels before and after, so that every patch lies inside."""
+    before = size // 2
+    return before, (positions(extent, stride) - 1) * stride + size - before - extent
+
+
+def replicate(image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> Array:
+    """The image with its border values repeated (constant padding, section IV)."""
+    rows = padding(image.shape[0], patch[0], stride[0])
+    columns = padding(image.shape[1], patch[1], stride[1])
+    return np.pad(image, (rows, columns), mode="edge")
+
+
+def fold_border(padded: Array, shape: tuple[int, int], patch: tuple[int, int]) -> Array:
+    """The adjoint of :func:`replicate`: what fell on a repeated pixel is added to its source."""
+    top, left = patch[0] // 2, patch[1] // 2
+    folded = padded[top : top + shape[0]].copy()
+    folded[0] += padded[:top].sum(axis=0)
+    folded[-1] += padded[top + shape[0] :].sum(axis=0)
+    image = folded[:, left : left + shape[1]].copy()
+    image[:, 0] += folded[:, :left].sum(axis=1)
+    image[:, -1] += folded[:, left + shape[1] :].sum(axis=1)
+    return image
+
+
+def analyse(
+    atoms: Array, image: Array, patch: tuple[int, int], stride: tuple[int, int]
+) -> Array:
+    """The global operator of Eq. (fatoperator) on an image: (rows, columns, k) responses."""
+    windows = np.lib.stride_tricks.sliding_window_view(replicate(image, patch, stride), patch)
+    windows = windows[:: stride[0], :: stride[1]]
+    rows, columns = windows.shape[:2]
+    return windows.reshape(rows, columns, -1) @ atoms.T
+
+
+def synthesise(
+    atoms: Array,
+    responses: Array,
+    shape: tuple[int, int],
+    patch: tuple[int, int],
+    stride: tuple[int, int],
+) -> Array:
+    """The adjoint of :func:`analyse`."""
+    rows, columns = responses.shape[:2]
+    pieces = (responses @ atoms).reshape(rows, columns, *patch)
+    height, width = (rows - 1) * stride[0] + patch[0], (columns - 1) * stride[1] + patch[1]
+    padded = np.zeros((height, width), pieces.dtype)
+    for i in range(patch[0]):
+        for j in range(patch[1]):
+            padded[
+                i : i + (rows - 1) * stride[0] + 1 : stride[0],
+                j : j + (columns - 1) * stride[1] + 1 : stride[1],
+            ] += pieces[:, :, i, j]
+    return fold_border(padded, shape, patch)
+
+
+def image_sparsity(
+    atoms: Array,
+    weights: Array,
+    image: Array,
+    patch: tuple[int, int],
+    stride: tuple[int, int],
+    code: int,
+    nu: float,
+    p: float,
+) -> tuple[float, Array]:
+    """Sparsity of all patches of an image, Eqs. (sumsum) and (spfunc), and its gradient."""
+    phi, slope = penalise(analyse(atoms, image, patch, stride), code, nu, p)
+    gradient = synthesise(atoms, slope * weights, image.shape, patch, stride)  # type: ignore[arg-type]
+    return float((phi @ weights).sum()), gradient

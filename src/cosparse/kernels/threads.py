@@ -1,0 +1,89 @@
+"""The threads that the fused kernels run on.
+
+A pool of our own over kernels that release the GIL, instead of Numba's threading layers: those abort on
+concurrent use or do not survive a fork. Work is cut into bands by its size alone, never by the number of
+threads, and the bands' results are added in order: the same bytes come out whatever the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+def available_cores() -> int:
+    """Cores this process may use (fewer than the machine has inside a container or a Dask worker)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Threads:
+    """The pool and the count of those inside :func:`one_blas_thread`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pool: ThreadPoolExecutor | None = None
+        self.controller: ThreadpoolController | None = None
+        self.inside = 0
+        self.limiter: object | None = None
+
+
+_threads = _Threads()
+
+
+def _after_fork() -> None:
+    # The child inherits the pool without its threads, and perhaps a held lock.
+    global _threads
+    limiter, inside = _threads.limiter, _threads.inside
+    _threads = _Threads()
+    if inside and limiter is not None:
+        limiter.restore_original_limits()  # type: ignore[attr-defined]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def spread(work: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
+    """`work` on every item, on all cores; results in order."""
+    items = list(items)
+    if len(items) <= 1 or available_cores() == 1:
+        return [work(item) for item in items]
+    with _threads.lock:
+        if _threads.pool is None:
+            _threads.pool = ThreadPoolExecutor(available_cores(), thread_name_prefix="cosparse")
+        pool = _threads.pool
+    return list(pool.map(work, items))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread while our own threads share out the work.
+
+    Callers may overlap in time: the first one in sets the limit, the last one out puts back what was
+    there before, so nothing of the caller's settings is lost.
+    """
+    with _threads.lock:
+        if _threads.inside == 0:
+            if _threads.controller is None:
+                _threads.controller = ThreadpoolController()
+            _threads.limiter = _threads.controller.limit(limits=1, user_api="blas")
+        _threads.inside += 1
+    try:
+        yield
+    finally:
+        with _threads.lock:
+            _threads.inside -= 1
+            if _threads.inside == 0 and _threads.limiter is not None:
+                _threads.limiter.restore_original_limits()  # type: ignore[attr-defined]
+                _threads.limiter = None

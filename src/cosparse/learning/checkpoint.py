@@ -1,0 +1,62 @@
+"""The state of a learning run on disk: written whole or not at all, taken up again bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cosparse.files import replacing
+from cosparse.optimize import State
+
+FORMAT = "cosparse-checkpoint-1"
+_SCALARS = ("value", "step", "optimum", "change")
+_COUNTS = ("iteration", "evaluations")
+_ARRAYS = ("point", "gradient", "direction")
+
+
+def save(path: str | os.PathLike[str], state: State, settings: dict[str, Any]) -> None:
+    """Write the state and what it belongs to (settings, data digest, random state)."""
+    from safetensors.numpy import save as serialise
+
+    arrays = {name: np.ascontiguousarray(getattr(state, name)) for name in _ARRAYS}
+    arrays["values"] = np.array(state.values)
+    arrays["scalars"] = np.array([getattr(state, name) for name in _SCALARS])
+    arrays["counts"] = np.array([getattr(state, name) for name in _COUNTS])
+    blob = serialise(arrays, {"format": FORMAT, "settings": json.dumps(settings, sort_keys=True)})
+    with replacing(path) as temporary:
+        temporary.write_bytes(blob)
+
+
+def load(path: str | os.PathLike[str], settings: dict[str, Any]) -> State | None:
+    """The state saved at `path`; None if there is no file. One of another run is refused."""
+    from safetensors import SafetensorError, safe_open
+
+    if not Path(path).exists():
+        return None
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                raise ValueError(f"its format is {metadata.get('format')!r}, expected {FORMAT!r}")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            saved = json.loads(metadata["settings"])
+            state = State(
+                **{name: arrays[name] for name in _ARRAYS},
+                **{n: float(v) for n, v in zip(_SCALARS, arrays["scalars"], strict=True)},
+                **{n: int(v) for n, v in zip(_COUNTS, arrays["counts"], strict=True)},
+                values=tuple(arrays["values"].tolist()),
+            )
+    except (SafetensorError, ValueError, KeyError, TypeError) as problem:
+        raise ValueError(f"checkpoint: {path} is not a checkpoint ({problem})") from problem
+    wanted = json.loads(json.dumps(settings))
+    differing = [name for name in wanted if saved.get(name) != wanted[name]]
+    if differing:
+        raise ValueError(
+            f"checkpoint: {path} belongs to another run; it differs in {', '.join(differing)}. "
+            "Remove the file to start anew, or give the arguments it was made with"
+        )
+    return state

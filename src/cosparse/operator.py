@@ -1,0 +1,276 @@
+"""The analysis operator: a small matrix whose rows, the atoms, give few large answers on natural images."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosparse.files import replacing
+from cosparse.kernels import reference
+from cosparse.penalty import Penalty
+
+FORMAT = "cosparse-operator-1"
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisOperator:
+    """k atoms for patches of a given shape.
+
+    Parameters
+    ----------
+    matrix : (k, height·width) array
+        One atom a row; patches are flattened row by row.
+    patch_shape : (int, int)
+    penalty : Penalty
+        What it was learned with.
+    weights : (k,) array, optional
+        Factor of each atom in the prior; all one unless trained for a task.
+    provenance : mapping of str to str
+        How, from what and by which version it was made.
+
+    Examples
+    --------
+    >>> operator = AnalysisOperator.dct(8)
+    >>> operator
+    AnalysisOperator(63 atoms of 8x8, condition 1.00, coherence 0.00)
+    >>> operator.as_linear_operator((5, 7)).shape
+    (2205, 35)
+    """
+
+    matrix: NDArray[np.float32]
+    patch_shape: tuple[int, int]
+    penalty: Penalty = field(default_factory=Penalty.log)
+    weights: NDArray[np.float32] = None  # type: ignore[assignment]
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        matrix = np.array(self.matrix, np.float32, order="C")
+        height, width = (int(side) for side in self.patch_shape)
+        if matrix.ndim != 2 or matrix.shape[1] != height * width or len(matrix) == 0:
+            raise ValueError(
+                f"matrix: expected (k, {height * width}) for patches of {height}x{width}, "
+                f"got shape {matrix.shape}"
+            )
+        if not np.isfinite(matrix).all():
+            raise ValueError("matrix: holds NaN or infinite values")
+        weights = np.ones(len(matrix)) if self.weights is None else self.weights
+        weights = np.array(weights, np.float32)
+        if weights.shape != (len(matrix),) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError(f"weights: expected {len(matrix)} finite numbers, none negative")
+        matrix.flags.writeable = weights.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "patch_shape", (height, width))
+        object.__setattr__(self, "provenance", dict(self.provenance))
+
+    def __repr__(self) -> str:
+        height, width = self.patch_shape
+        return (
+            f"AnalysisOperator({len(self.matrix)} atoms of {height}x{width}, "
+            f"condition {self.condition:.2f}, coherence {self.coherence:.2f})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, AnalysisOperator)
+            and self.patch_shape == other.patch_shape
+            and self.penalty == other.penalty
+            and np.array_equal(self.matrix, other.matrix)
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # -- what it is like ---------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(atoms, pixels of a patch)."""
+        return self.matrix.shape  # type: ignore[return-value]
+
+    @cached_property
+    def zero_mean(self) -> bool:
+        """Whether no atom sees the mean of a patch."""
+        atoms = self.matrix.astype(float)
+        return bool(np.abs(atoms.sum(axis=1)).max() <= 1e-4 * np.linalg.norm(atoms, axis=1).max())
+
+    @cached_property
+    def singular_values(self) -> NDArray[np.float64]:
+        """Largest first; those of the zero-mean patches only, if the atoms see no others."""
+        values = np.linalg.svd(self.matrix.astype(float), compute_uv=False)
+        return values[:-1] if self.zero_mean and len(values) == self.shape[1] else values
+
+    @property
+    def condition(self) -> float:
+        """Largest over smallest singular value; 1 for a tight frame (Lemma 3)."""
+        smallest = self.singular_values[-1]
+        return float(self.singular_values[0] / smallest) if smallest > 0 else float("inf")
+
+    @cached_property
+    def coherence(self) -> float:
+        """Largest |cosine| between two atoms."""
+        atoms = self.matrix.astype(float)
+        norms = np.linalg.norm(atoms, axis=1, keepdims=True)
+        atoms = atoms / np.where(norms > 0, norms, 1)
+        cosines = np.abs(atoms @ atoms.T)
+        np.fill_diagonal(cosines, 0)
+        return float(min(cosines.max(), 1.0))
+
+    def cosparsity(self, patches: ArrayLike, threshold: float = 0.01) -> NDArray[np.intp]:
+        """How many atoms each patch leaves (nearly) silent.
+
+        Counts the answers below `threshold` times the norm of the patch's non-constant part.
+        """
+        patches = np.asarray(patches, np.float32)
+        if patches.ndim != 2 or patches.shape[1] != self.shape[1]:
+            raise ValueError(f"patches: expected (count, {self.shape[1]}), got shape {patches.shape}")
+        norms = np.linalg.norm(patches - patches.mean(axis=1, keepdims=True), axis=1, keepdims=True)
+        return np.asarray((np.abs(patches @ self.matrix.T) <= threshold * norms).sum(axis=1))
+
+    def atoms_image(self, *, scale: int = 1, columns: int | None = None) -> NDArray[np.uint8]:
+        """The atoms as squares in a grid, as in the paper's figure: grey is zero.
+
+        Atoms are ordered from smooth to fine, so that their structure shows; each is stretched to its own
+        largest value.
+        """
+        height, width = self.patch_shape
+        atoms = self.matrix.reshape(-1, height, width)
+        finest = np.abs(np.diff(atoms, axis=1)).sum((1, 2)) + np.abs(np.diff(atoms, axis=2)).sum((1, 2))
+        atoms = atoms[np.argsort(finest / np.maximum(np.abs(atoms).sum((1, 2)), 1e-12), kind="stable")]
+        columns = columns or max(1, round(np.sqrt(2 * len(atoms))))
+        rows = -(-len(atoms) // columns)
+        tall, wide, gap = height * scale, width * scale, max(1, scale // 4)
+        sheet = np.full((rows * (tall + gap) + gap, columns * (wide + gap) + gap), 255, np.uint8)
+        for number, atom in enumerate(atoms):
+            grey = 127.5 + 127.5 * atom / max(float(np.abs(atom).max()), 1e-12)
+            top = gap + (number // columns) * (tall + gap)
+            left = gap + (number % columns) * (wide + gap)
+            sheet[top : top + tall, left : left + wide] = np.kron(
+                np.round(grey).astype(np.uint8), np.ones((scale, scale), np.uint8)
+            )
+        return sheet
+
+    # -- on a whole image --------------------------------------------------------------------------------
+
+    def as_linear_operator(self, image_shape: tuple[int, int], *, stride: int = 1) -> Any:
+        """The global operator of Eq. (fatoperator) as a SciPy LinearOperator on flattened images."""
+        from scipy.sparse.linalg import LinearOperator
+
+        rows, columns = (reference.positions(side, stride) for side in image_shape)
+        atoms, strides = self.matrix, (stride, stride)
+
+        def forward(image: Any) -> Any:
+            image = np.asarray(image).reshape(image_shape)
+            return reference.analyse(atoms, image, self.patch_shape, strides).ravel()
+
+        def adjoint(responses: Any) -> Any:
+            responses = np.asarray(responses).reshape(rows, columns, -1)
+            image = reference.synthesise(atoms, responses, image_shape, self.patch_shape, strides)
+            return image.ravel()
+
+        size = rows * columns * len(atoms), image_shape[0] * image_shape[1]
+        return LinearOperator(size, matvec=forward, rmatvec=adjoint, dtype=np.dtype(float))
+
+    # -- files -------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a safetensors file with the provenance in its metadata."""
+        from safetensors.numpy import save
+
+        metadata = {
+            "format": FORMAT,
+            "patch_shape": json.dumps(self.patch_shape),
+            "provenance": json.dumps(dict(self.provenance), sort_keys=True),
+            **self.penalty.to_metadata(),
+        }
+        blob = save({"matrix": self.matrix, "weights": self.weights}, metadata)
+        with replacing(path) as temporary:
+            temporary.write_bytes(blob)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AnalysisOperator:
+        """Read what :meth:`save` wrote; anything else is a ValueError that names the file."""
+        from safetensors import SafetensorError, safe_open
+
+        path = Path(path)
+        if path.is_dir():
+            raise IsADirectoryError(f"{path}: is a folder, not an operator file")
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such operator file")
+        try:
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != FORMAT:
+                    raise ValueError(
+                        f"its format is {metadata.get('format')!r}, this version reads {FORMAT!r}"
+                    )
+                height, width = json.loads(metadata["patch_shape"])
+                return cls(
+                    file.get_tensor("matrix"),
+                    (height, width),
+                    Penalty.from_metadata(metadata),
+                    file.get_tensor("weights"),
+                    json.loads(metadata["provenance"]),
+                )
+        except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as problem:
+            raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem
+
+    # -- operators nobody learned ------------------------------------------------------------------------
+
+    @classmethod
+    def dct(cls, size: int = 8, frequencies: int | None = None) -> AnalysisOperator:
+        """The 2-D cosine transform without its constant atom; overcomplete for frequencies > size."""
+        matrix = cosine_atoms(size, frequencies or size)
+        return cls(matrix, (size, size), provenance={"made": f"dct({size}, {frequencies or size})"})
+
+    @classmethod
+    def finite_differences(cls) -> AnalysisOperator:
+        """Horizontal and vertical differences: with a suitable penalty, anisotropic total variation."""
+        matrix = np.array([[-1, 1, 0, 0], [-1, 0, 1, 0]], float) / np.sqrt(2)
+        return cls(matrix, (2, 2), provenance={"made": "finite differences"})
+
+
+def cosine_atoms(size: int, frequencies: int) -> NDArray[np.float64]:
+    """Unit-norm products of two cosines sampled on a size x size patch, without the constant one.
+
+    For frequencies = size, the orthonormal basis of the zero-mean patches that learning works in.
+    """
+    position = np.arange(size) + 0.5
+    rows = np.cos(np.pi * np.outer(np.arange(frequencies), position) / frequencies)
+    rows[1:] -= rows[1:].mean(axis=1, keepdims=True)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.kron(rows, rows)[1:]
+
+
+def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisOperator:
+    """A shipped operator by name, or any operator file by path.
+
+    Examples
+    --------
+    >>> load_operator("default").patch_shape
+    (8, 8)
+    """
+    folder = resources.files("cosparse") / "operators"
+    shipped = {
+        Path(entry.name).stem: entry
+        for entry in folder.iterdir()
+        if entry.name.endswith(".safetensors")
+    }
+    if isinstance(name_or_path, str) and name_or_path in shipped:
+        with resources.as_file(shipped[name_or_path]) as path:
+            return AnalysisOperator.load(path)
+    if not Path(name_or_path).exists():
+        raise FileNotFoundError(
+            f"{os.fspath(name_or_path)}: no such operator file, and no operator of that name is shipped "
+            f"(shipped: {', '.join(sorted(shipped)) or 'none'})"
+        )
+    return AnalysisOperator.load(name_or_path)

@@ -1,0 +1,8 @@
+"""One conjugate gradient (Algorithm 2) over a geometry: operators on the oblique manifold, images in plain space."""
+
+from cosparse.optimize.conjugate_gradient import Settings, State, conjugate_gradient
+from cosparse.optimize.euclidean import Euclidean
+from cosparse.optimize.oblique import Oblique
+from cosparse.optimize.result import Result, Stop
+
+__all__ = ["Euclidean", "Oblique", "Result", "Settings", "State", "Stop", "conjugate_gradient"]

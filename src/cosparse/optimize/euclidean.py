@@ -1,0 +1,39 @@
+"""Plain space as a geometry: straight lines, nothing to project or to transport."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Euclidean:
+    """R^N with the usual inner product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Euclidean().step(np.array([1.0, 2.0]), np.array([1.0, 0.0]), 0.5)
+    array([1.5, 2. ])
+    """
+
+    def inner(self, a: Array, b: Array) -> float:
+        """<a, b>."""
+        return float(np.vdot(a, b))
+
+    def project(self, point: Array, vector: Array) -> Array:
+        """Every vector is tangent."""
+        return vector
+
+    def step(self, point: Array, direction: Array, t: float) -> Array:
+        """The straight line point + t·direction."""
+        moved = direction * direction.dtype.type(t)
+        moved += point
+        return moved  # type: ignore[no-any-return]
+
+    def transport(self, vector: Array, point: Array, direction: Array, t: float) -> Array:
+        """A vector is the same everywhere."""
+        return vector

@@ -1,0 +1,116 @@
+"""What the repaired image minimises, Eq. (recovery), and its minimisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.kernels.threads import one_blas_thread
+from cosparse.optimize import Euclidean, Result, Settings, State, conjugate_gradient
+from cosparse.reconstruction.prior import Prior
+
+Image = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Energy:
+    """½‖A s - y‖² + b(s) + weight·g(s) and its gradient, on images of 0..255.
+
+    Parameters
+    ----------
+    data : array
+        y.
+    measure : LinearOperator or None
+        A; None is the identity.
+    prior, weight
+        g and lambda.
+    bounds : (low, high) or None
+        The range of the pixels; leaving it costs its squared excess, Eq. (bound).
+    """
+
+    data: NDArray[Any]
+    measure: Any
+    prior: Prior
+    weight: float
+    bounds: tuple[float, float] | None = (0.0, 255.0)
+
+    def __call__(self, image: Image) -> tuple[float, Image]:
+        value, gradient = self.prior(image)
+        value *= self.weight
+        gradient *= np.float32(self.weight)
+        if self.measure is None:
+            residual = image - self.data
+            gradient += residual
+        else:
+            residual = self.measure.matvec(image.ravel()) - self.data
+            gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
+        value += 0.5 * float(np.vdot(residual, residual).real)
+        if self.bounds is not None:
+            low, high = self.bounds
+            if image.min() < low or image.max() > high:
+                excess = image - np.clip(image, low, high)
+                value += float(np.vdot(excess, excess))
+                gradient += 2 * excess
+        return value, gradient
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every iteration.
+
+    `iteration` counts over all stages, of which there are `iterations` at most; `image` is on 0..255.
+    """
+
+    iteration: int
+    iterations: int
+    energy: float
+    image: Image
+
+
+def minimise(
+    stages: Sequence[tuple[Energy, int]],
+    start: Image,
+    *,
+    first_step: float,
+    tolerance: float = 1e-5,
+    callback: Callable[[Progress], object] | None = None,
+) -> list[Result]:
+    """Run through energies (a continuation in weight or sharpness), each from the last one's result.
+
+    Conjugate gradient only ever accepts a lower value, so no stage ends above its start.
+    """
+    limit = sum(iterations for _, iterations in stages)
+    done, results = 0, []
+    stopped = False
+
+    def report(state: State) -> bool:
+        nonlocal stopped
+        if callback is not None:
+            stopped = (
+                callback(Progress(done + state.iteration, limit, state.value, state.point)) is True
+            )
+        return stopped
+
+    image = start
+    with one_blas_thread():
+        for energy, iterations in stages:
+            settings = Settings(
+                iterations=iterations,
+                step_tolerance=0.0,
+                decrease_tolerance=tolerance,
+                first_step=first_step,
+            )
+            result = conjugate_gradient(energy, Euclidean(), image, settings, callback=report)
+            image = result.point
+            if not math.isfinite(float(image.sum(dtype=float))):
+                raise FloatingPointError("the reconstruction left the range of numbers")
+            done += result.iterations
+            results.append(result)
+            if stopped:
+                break
+    return results

@@ -1,0 +1,254 @@
+"""Measurements y = A s of an image s: what is known of it.
+
+Each is a SciPy LinearOperator on flattened images, with an exact adjoint, so they compose with each other and with
+anyone's operators. `image_shape` and `data_shape` say how to unflatten the two sides.
+
+Adding one: write its forward and adjoint, return `Measurement(...)`, and add an example to `EXAMPLES`; the dot-test
+then covers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import LinearOperator
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+
+class Measurement(LinearOperator):  # type: ignore[misc]
+    """A linear map from images to data, given as two functions on unflattened arrays."""
+
+    def __init__(
+        self,
+        image_shape: Shape,
+        data_shape: Shape,
+        forward: Callable[[Array], Array],
+        adjoint: Callable[[Array], Array],
+        dtype: Any = np.float32,
+    ) -> None:
+        self.image_shape, self.data_shape = tuple(image_shape), tuple(data_shape)
+        self.forward, self.adjoint_image = forward, adjoint
+        super().__init__(np.dtype(dtype), (int(np.prod(data_shape)), int(np.prod(image_shape))))
+
+    def _matvec(self, x: Array) -> Array:
+        return self.forward(x.reshape(self.image_shape)).reshape(-1)
+
+    def _rmatvec(self, y: Array) -> Array:
+        return self.adjoint_image(y.reshape(self.data_shape)).reshape(-1)
+
+
+def identity(shape: Shape) -> Measurement:
+    """Every pixel, as it is: denoising."""
+    return Measurement(shape, shape, lambda s: s, lambda y: y)
+
+
+def sampling(known: ArrayLike) -> Measurement:
+    """The pixels where `known` is True: inpainting."""
+    known = np.asarray(known, bool)
+
+    def scatter(y: Array) -> Array:
+        image = np.zeros(known.shape, y.dtype)
+        image[known] = y
+        return image
+
+    return Measurement(known.shape, (int(known.sum()),), lambda s: s[known], scatter)
+
+
+def blur(kernel: ArrayLike, shape: Shape, *, border: str = "replicate") -> Measurement:
+    """Convolution with `kernel`, centred; the border is "replicate"d or "periodic".
+
+    Small kernels are applied directly, large ones by FFT.
+    """
+    kernel = np.asarray(kernel, np.float32)
+    if border == "periodic":
+        return _periodic_blur(kernel, shape)
+    height, width = kernel.shape
+    top, left = height // 2, width // 2
+    edges = ((height - 1 - top, top), (width - 1 - left, left))
+
+    def forward(s: Array) -> Array:
+        return _valid(np.pad(s, edges, mode="edge"), kernel)
+
+    def adjoint(y: Array) -> Array:
+        full = _valid(np.pad(y, [(side - 1, side - 1) for side in kernel.shape]), kernel[::-1, ::-1])
+        return _fold(full, edges, shape)
+
+    return Measurement(shape, shape, forward, adjoint)
+
+
+def _valid(image: Array, kernel: Array) -> Array:
+    """Convolution where the kernel fits; direct or by FFT, whichever is less work."""
+    from scipy import signal
+
+    method = "direct" if kernel.size <= 30 else "fft"
+    if method == "fft":
+        return np.asarray(signal.oaconvolve(image, kernel.astype(image.dtype), mode="valid"))
+    out = np.zeros([i - k + 1 for i, k in zip(image.shape, kernel.shape, strict=True)], image.dtype)
+    height, width = out.shape
+    for (i, j), factor in np.ndenumerate(kernel[::-1, ::-1]):
+        if factor:
+            out += image.dtype.type(factor) * image[i : i + height, j : j + width]
+    return out
+
+
+def _fold(full: Array, edges: Any, shape: Shape) -> Array:
+    """The adjoint of replicating the border: what fell outside is added to the edge pixel it came from."""
+    (top, _), (left, _) = edges
+    rows = full[top : top + shape[0]].copy()
+    rows[0] += full[:top].sum(axis=0)
+    rows[-1] += full[top + shape[0] :].sum(axis=0)
+    image = rows[:, left : left + shape[1]].copy()
+    image[:, 0] += rows[:, :left].sum(axis=1)
+    image[:, -1] += rows[:, left + shape[1] :].sum(axis=1)
+    return image
+
+
+def _periodic_blur(kernel: NDArray[np.float32], shape: Shape) -> Measurement:
+    from scipy import fft
+
+    padded = np.zeros(shape, np.float32)
+    for (i, j), factor in np.ndenumerate(kernel):  # a kernel larger than the image wraps around
+        row, column = (i - kernel.shape[0] // 2) % shape[0], (j - kernel.shape[1] // 2) % shape[1]
+        padded[row, column] += factor
+    spectrum = fft.rfft2(padded)
+
+    def apply(s: Array, factor: Array) -> Array:
+        return np.asarray(fft.irfft2(fft.rfft2(s) * factor, s=shape), s.dtype)
+
+    return Measurement(
+        shape, shape, lambda s: apply(s, spectrum), lambda y: apply(y, spectrum.conj())
+    )
+
+
+def downsampling(
+    factor: int, shape: Shape, *, kernel: ArrayLike | None = None, offset: int | None = None
+) -> Measurement:
+    """Blur and keep every `factor`-th pixel: super-resolution, section V-E.
+
+    By default the paper's model: a Gaussian of (2d-1) x (2d-1) pixels and standard deviation d/3, and the pixel in
+    the middle of each d x d block.
+    """
+    if kernel is None:
+        kernel = gaussian_kernel(factor / 3, radius=factor - 1)
+    offset = (factor - 1) // 2 if offset is None else offset
+    blurred = blur(kernel, shape)
+    data_shape = tuple(-(-(side - offset) // factor) for side in shape)
+
+    def adjoint(y: Array) -> Array:
+        full = np.zeros(shape, y.dtype)
+        full[offset::factor, offset::factor] = y
+        return blurred.adjoint_image(full)
+
+    return Measurement(
+        shape,
+        data_shape,
+        lambda s: np.ascontiguousarray(blurred.forward(s)[offset::factor, offset::factor]),
+        adjoint,
+    )
+
+
+def fourier_sampling(mask: ArrayLike) -> Measurement:
+    """The Fourier coefficients where `mask` is True, orthonormal: magnetic resonance imaging.
+
+    `mask` has the zero frequency first, as numpy.fft; use numpy.fft.ifftshift on a centred one.
+    """
+    from scipy import fft
+
+    mask = np.asarray(mask, bool)
+
+    def adjoint(y: Array) -> Array:
+        full = np.zeros(mask.shape, np.complex64 if y.dtype.itemsize <= 8 else np.complex128)
+        full[mask] = y
+        return np.asarray(fft.ifft2(full, norm="ortho"))
+
+    return Measurement(
+        mask.shape,
+        (int(mask.sum()),),
+        lambda s: fft.fft2(s, norm="ortho")[mask],
+        adjoint,
+        np.complex64,
+    )
+
+
+def hadamard_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator = 0) -> Measurement:
+    """`count` random rows of an orthonormal cosine transform with random signs: dense sensing at FFT speed.
+
+    Behaves like a Gaussian matrix (structurally random) without the need to store one.
+    """
+    from scipy import fft
+
+    rng = np.random.default_rng(rng)
+    size = int(np.prod(shape))
+    signs = rng.choice(np.array([-1, 1], np.float32), size)
+    rows = np.sort(rng.choice(size, count, replace=False))
+
+    def forward(s: Array) -> Array:
+        return np.asarray(fft.dct(s.reshape(-1) * signs, norm="ortho")[rows])
+
+    def adjoint(y: Array) -> Array:
+        full = np.zeros(size, y.dtype)
+        full[rows] = y
+        return (fft.idct(full, norm="ortho") * signs).reshape(shape)
+
+    return Measurement(shape, (count,), forward, adjoint)
+
+
+def gaussian_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator = 0) -> Measurement:
+    """`count` inner products with Gaussian images of unit expected norm; for small images, as it is stored."""
+    size = int(np.prod(shape))
+    matrix = np.random.default_rng(rng).standard_normal((count, size), np.float32)
+    matrix /= np.float32(np.sqrt(count))
+    return Measurement(
+        shape, (count,), lambda s: matrix @ s.reshape(-1), lambda y: (y @ matrix).reshape(shape)
+    )
+
+
+def gaussian_kernel(sigma: float, *, radius: int | None = None) -> NDArray[np.float32]:
+    """A square Gaussian kernel that sums to one; out to 3 standard deviations unless `radius` is given."""
+    radius = max(1, int(np.ceil(3 * sigma))) if radius is None else radius
+    line = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    kernel = np.outer(line, line)
+    return np.asarray(kernel / kernel.sum(), np.float32)
+
+
+def radial_mask(shape: Shape, fraction: float) -> NDArray[np.bool_]:
+    """A Fourier mask of lines through the centre that holds about `fraction` of all coefficients."""
+    rows = np.fft.fftfreq(shape[0])[:, None] * shape[0]
+    columns = np.fft.fftfreq(shape[1])[None, :] * shape[1]
+    lines, mask = 1, np.zeros(shape, bool)
+    while mask.mean() < fraction:
+        mask[:] = False
+        for angle in np.pi * np.arange(lines) / lines:
+            mask |= np.abs(rows * np.cos(angle) - columns * np.sin(angle)) <= 0.5
+        lines += 1
+    return mask
+
+
+def variable_density_mask(
+    shape: Shape, fraction: float, *, rng: int | np.random.Generator = 0
+) -> NDArray[np.bool_]:
+    """A random Fourier mask, dense at low frequencies and thin at high ones."""
+    rng = np.random.default_rng(rng)
+    radius = np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.fftfreq(shape[1])[None, :]) * 2
+    density = (1 - np.minimum(radius, 1)) ** 3 + 0.02
+    order = rng.random(shape) / density
+    return np.asarray(order <= np.quantile(order, fraction))
+
+
+EXAMPLES: dict[str, Callable[[Shape], Measurement]] = {
+    "identity": identity,
+    "sampling": lambda shape: sampling(np.arange(np.prod(shape)).reshape(shape) % 3 == 0),
+    "blur": lambda shape: blur(np.arange(1, 13).reshape(3, 4) / 78, shape),
+    "blur, large kernel": lambda shape: blur(gaussian_kernel(1.5), shape),
+    "blur, periodic": lambda shape: blur(np.arange(1, 13).reshape(3, 4) / 78, shape, border="periodic"),
+    "downsampling": lambda shape: downsampling(3, shape),
+    "fourier sampling": lambda shape: fourier_sampling(variable_density_mask(shape, 0.4)),
+    "hadamard sensing": lambda shape: hadamard_sensing(shape, int(np.prod(shape)) // 2),
+    "gaussian sensing": lambda shape: gaussian_sensing(shape, int(np.prod(shape)) // 2),
+}
+"""One of each, for any image shape of at least 3 x 3: what the dot-test runs over."""

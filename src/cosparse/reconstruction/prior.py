@@ -1,0 +1,67 @@
+"""How unlike a natural image a picture is: the sparsity of all its analysed patches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.kernels import fused
+from cosparse.operator import AnalysisOperator
+from cosparse.penalty import Penalty
+
+Image = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """g of Eq. (spfunc): sum over patches and atoms of w_i·phi(atom_i · patch), with its gradient.
+
+    Parameters
+    ----------
+    operator : AnalysisOperator
+    penalty : Penalty
+        phi, on the scale of images on 0..255.
+    stride : int or (int, int)
+        Steps d_v, d_h between patches, 1 to the patch size. The sum is multiplied by d_v·d_h, so that a
+        weight means the same at every stride.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> prior = Prior(AnalysisOperator.dct(8), Penalty.log(nu=0.1))
+    >>> value, gradient = prior(np.full((5, 3), 128, np.float32))  # a constant image is perfectly sparse
+    >>> round(value, 3), gradient.shape
+    (0.0, (5, 3))
+    """
+
+    operator: AnalysisOperator
+    penalty: Penalty
+    stride: int | tuple[int, int] = 1
+
+    def __post_init__(self) -> None:
+        for step, size in zip(self.strides, self.operator.patch_shape, strict=True):
+            if not 1 <= step <= size:
+                raise ValueError(
+                    f"stride: steps must lie between 1 and the patch size {size}, got {self.stride}"
+                )
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """(d_v, d_h)."""
+        return (self.stride, self.stride) if isinstance(self.stride, int) else self.stride
+
+    def __call__(self, image: Image) -> tuple[float, Image]:
+        down, across = self.strides
+        value, gradient = fused.image_sparsity(
+            self.operator.matrix,
+            self.operator.weights * np.float32(down * across),
+            image,
+            self.operator.patch_shape,
+            (down, across),
+            self.penalty.code,
+            self.penalty.nu,
+            self.penalty.p,
+        )
+        return value, gradient
