@@ -1,0 +1,16 @@
+"""From measurements to an image: the operator as the prior of a whole picture (section IV)."""
+
+from cosparse.reconstruction.energy import Progress
+from cosparse.reconstruction.general import Reconstruction, reconstruct
+from cosparse.reconstruction.tasks import deblur, denoise, estimate_sigma, inpaint, upscale
+
+__all__ = [
+    "Progress",
+    "Reconstruction",
+    "deblur",
+    "denoise",
+    "estimate_sigma",
+    "inpaint",
+    "reconstruct",
+    "upscale",
+]

@@ -1,0 +1,133 @@
+"""What every codec hands over, and what all of them must check."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class RefusedError(ValueError):
+    """A reason worded for the user, to which the file's name is then prefixed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Decoded samples, alpha included, (h, w[, c]) or (pages, h, w[, c])."""
+
+    values: Array
+    stack: bool = False
+    orientation: int = 1
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> int:
+        """1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha."""
+        return int(self.values.shape[-1]) if self.values.ndim - self.stack == 3 else 1
+
+    def upright(self) -> Samples:
+        """Turned the right way up, without metadata that says nothing."""
+        values, row, column = self.values, int(self.stack), int(self.stack) + 1
+        metadata = {key: value for key, value in self.metadata.items() if value}
+        if self.orientation >= 5:
+            values = values.swapaxes(row, column)
+            if "dpi" in metadata:
+                metadata["dpi"] = metadata["dpi"][::-1]
+        if self.orientation in (2, 3, 6, 7):
+            values = np.flip(values, column)
+        if self.orientation in (3, 4, 7, 8):
+            values = np.flip(values, row)
+        return Samples(values, self.stack, 1, metadata)
+
+    def split(self) -> tuple[Array, Array | None]:
+        """The pixels, and the transparency if there is any."""
+        values = storable(self.values)
+        if self.channels in (1, 3):
+            return np.ascontiguousarray(values), None
+        pixels = values[..., 0] if self.channels == 2 else values[..., :3]
+        return np.ascontiguousarray(pixels), np.ascontiguousarray(values[..., -1])
+
+
+def storable(values: Array) -> Array:
+    """Return samples as native uint8, uint16 or float32, or refuse."""
+    dtype = values.dtype
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return values.astype(np.float32, copy=False)
+    if dtype.kind not in "ui":
+        raise RefusedError(f"holds {dtype} values; convert it to 8 bit, 16 bit or float32")
+    target: np.dtype[Any] = np.dtype(np.uint8 if dtype.itemsize == 1 else np.uint16)
+    if dtype != target and (values.min() < 0 or values.max() > np.iinfo(target).max):
+        raise RefusedError(
+            f"holds {dtype} values from {values.min()} to {values.max()}, which do not fit "
+            f"{target}; convert it to {target} or float32"
+        )
+    return values.astype(target, copy=False)
+
+
+def joined(pixels: Array, alpha: Array | None, grey_stack: bool) -> tuple[Array, bool, bool]:
+    """Return storable samples with alpha as last channel, whether colour, whether a stack.
+
+    Three axes are a grey stack if `grey_stack`, or if the last is neither 3 nor 4 long.
+    """
+    if pixels.dtype == bool:
+        pixels = pixels.astype(np.uint8) * np.uint8(255)
+    elif pixels.dtype.kind == "f":
+        pixels = pixels.astype(np.float32)
+    elif pixels.dtype.kind != "u" or pixels.dtype.itemsize > 2:
+        raise RefusedError(
+            f"cannot write {pixels.dtype} pixels; convert to uint8, uint16 or float32"
+        )
+    if pixels.size == 0 or pixels.ndim not in (2, 3, 4):
+        raise RefusedError(f"cannot write shape {pixels.shape}; use (h, w), (h, w, 3) or a stack")
+    colour = pixels.ndim == 4 or (
+        pixels.ndim == 3 and pixels.shape[-1] in (3, 4) and not grey_stack
+    )
+    if colour and pixels.shape[-1] not in (3, 4):
+        raise RefusedError(f"cannot write shape {pixels.shape}; a colour axis is 3 or 4 long")
+    stack = pixels.ndim - colour == 3
+    pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
+    if alpha is not None and not (colour and pixels.shape[-1] == 4):
+        if alpha.shape != pixels.shape[: 2 + stack]:
+            raise RefusedError(
+                f"pixels are {pixels.shape} but like.alpha is {alpha.shape}; resize it, or drop it "
+                "with dataclasses.replace(like, alpha=None)"
+            )
+        alpha = _rescaled(alpha, pixels.dtype)[..., None]
+        pixels = np.concatenate([pixels if colour else pixels[..., None], alpha], axis=-1)
+    return np.ascontiguousarray(pixels), colour, stack
+
+
+def _rescaled(alpha: Array, dtype: np.dtype[Any]) -> Array:
+    """The same transparency in another type."""
+    if alpha.dtype == dtype:
+        return alpha
+    old, new = (np.iinfo(d).max if d.kind == "u" else 1.0 for d in (alpha.dtype, dtype))
+    values: Array = alpha * (new / old)
+    return (np.rint(values) if dtype.kind == "u" else values).astype(dtype)
+
+
+def check_size(width: int, height: int, pages: int, max_pixels: int) -> None:
+    """Refuse an image that would not fit in memory, before it is decoded."""
+    if width * height * pages > max_pixels:
+        shape = f"{width}x{height}" + (f"x{pages}" if pages > 1 else "")
+        raise RefusedError(f"is {shape} pixels, over the limit of {max_pixels}; raise max_pixels")
+
+
+def clean_dpi(dpi: Any) -> tuple[float, float] | None:
+    """A resolution that makes sense, or None."""
+    with contextlib.suppress(TypeError, ValueError, ZeroDivisionError, OverflowError):
+        x, y = (float(value) for value in dpi)
+        if 0 < x < 65536 and 0 < y < 65536:
+            return x, y
+    return None
+
+
+def one_line(error: BaseException) -> str:
+    """What an exception says, as part of a sentence."""
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,105 @@
+"""The door of the tasks: any array a caller may have, as grey planes on 0..255, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosparse.images import default_range, from_working, to_working
+
+Plane = NDArray[np.float32]
+
+# Luma and two opponent colours. Each row has absolute sum 1 or less, so that a channel has the range of a grey image;
+# where noise of RGB has standard deviation σ, that of a channel has σ times the row's norm.
+OPPONENT = np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 0, -1 / 2], [1 / 4, -1 / 2, 1 / 4]], np.float32)
+_BACK = np.linalg.inv(OPPONENT.astype(float)).astype(np.float32)
+GAINS = tuple(float(np.linalg.norm(row)) for row in OPPONENT)
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One grey plane: its pixels, how its noise relates to the image's, and its range if it has one."""
+
+    plane: Plane
+    gain: float = 1.0
+    bounds: tuple[float, float] | None = (0.0, 255.0)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """What the caller's array was like, so that the result is like it."""
+
+    dtype: np.dtype[Any]
+    data_range: float
+    channel_axis: int | None
+
+    def scale(self, sigma: float) -> float:
+        """A noise level in the caller's units as one on 0..255."""
+        return sigma * 255.0 / self.data_range
+
+
+def open_image(
+    image: ArrayLike, data_range: float | None, channel_axis: int | None, *, name: str = "image"
+) -> tuple[NDArray[np.float32], Caller]:
+    """The image as float32 on 0..255, colour last; NaN passes (inpainting asks for it), infinity does not."""
+    array = np.asarray(image)
+    if array.ndim < 2 or array.ndim > 4 or (array.ndim == 4 and channel_axis is None):
+        raise ValueError(
+            f"{name}: expected (h, w), a stack (pages, h, w), or either with a channel_axis; got shape {array.shape}"
+        )
+    if array.ndim == 3 and channel_axis is None and array.shape[-1] in (3, 4) and array.shape[1] > 4:
+        raise ValueError(
+            f"{name}: shape {array.shape} looks like a colour image; pass channel_axis=-1 "
+            "(or move the pages of a stack to the first axis)"
+        )
+    if channel_axis is not None:
+        if not -array.ndim <= channel_axis < array.ndim or array.ndim == 2:
+            raise ValueError(f"channel_axis: {channel_axis} is not an axis of shape {array.shape}")
+        channel_axis %= array.ndim
+    span = default_range(array, name=name) if data_range is None else float(data_range)
+    if not (span > 0 and np.isfinite(span)):
+        raise ValueError(f"data_range: must be positive and finite, got {data_range!r}")
+    working = to_working(array, data_range=span, name=name)
+    if channel_axis is not None:
+        working = np.moveaxis(working, channel_axis, -1)
+    return working, Caller(array.dtype, span, channel_axis)
+
+
+def close_image(working: NDArray[np.float32], caller: Caller) -> NDArray[Any]:
+    """Back to the caller's type, range and axis order."""
+    if caller.channel_axis is not None:
+        working = np.moveaxis(working, -1, caller.channel_axis)
+    return np.ascontiguousarray(
+        from_working(working, dtype=caller.dtype, data_range=caller.data_range)
+    )
+
+
+def by_plane(
+    image: NDArray[np.float32],
+    colour: bool,
+    repair: Callable[[Channel], Plane],
+    resize: Callable[[Plane], Plane] = lambda plane: plane,
+) -> NDArray[np.float32]:
+    """Repair every plane of an image: pages one by one, colours as luma and opponents, alpha left as it is.
+
+    `resize` brings an alpha plane to the size of the repaired ones.
+    """
+    if image.ndim == (4 if colour else 3):
+        return np.stack([by_plane(page, colour, repair, resize) for page in image])
+    if not colour:
+        return repair(Channel(image))
+    channels = image.shape[-1]
+    if channels in (2, 4):  # grey or RGB with transparency
+        opaque = by_plane(image[..., :-1], True, repair, resize)
+        return np.concatenate([opaque, resize(image[..., -1])[..., None]], axis=-1)
+    if channels != 3:
+        planes = [repair(Channel(np.ascontiguousarray(image[..., c]))) for c in range(channels)]
+        return np.stack(planes, axis=-1)
+    opponents = np.moveaxis(image @ OPPONENT.T, -1, 0)
+    luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0])
+    chroma = [replace(luma, plane=np.ascontiguousarray(opponents[i]), gain=GAINS[i], bounds=None) for i in (1, 2)]
+    return np.stack([repair(channel) for channel in (luma, *chroma)], axis=-1) @ _BACK.T

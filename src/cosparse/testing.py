@@ -1,0 +1,62 @@
+"""Checks for operators and gradients of your own; the project's tests use the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosparse.reconstruction.general import dot_gap
+
+
+def dot_test(A: Any, *, rtol: float = 1e-4, rng: int | np.random.Generator = 0) -> None:
+    """Assert that A's adjoint is its adjoint: <A x, y> = <x, Aᴴ y> for random x and y.
+
+    Raises AssertionError with the two numbers otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> dot_test(aslinearoperator(np.arange(6.0).reshape(2, 3)))
+    """
+    gap, left, right = dot_gap(A, np.random.default_rng(rng))
+    assert gap <= rtol, (
+        f"A is not consistent with its adjoint: <A x, y> = {left:.6g} but <x, A* y> = {right:.6g} "
+        f"(relative difference {gap:.2g}); check rmatvec"
+    )
+
+
+def gradient_test(
+    function: Callable[[NDArray[Any]], tuple[float, NDArray[Any]]],
+    point: ArrayLike,
+    *,
+    step: float = 1e-2,
+    rng: int | np.random.Generator = 0,
+) -> float:
+    """Assert that `function` returns its value and its gradient; return the measured Taylor slope.
+
+    The error of the first-order model f(x) + t<g, d> falls as t² for a right gradient (slope 2 in a log-log plot), as
+    t for a wrong one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(gradient_test(lambda x: (float((x**4).sum()), 4 * x**3), np.ones(5)), 1)
+    2.0
+    """
+    x = np.asarray(point, float)
+    direction = np.random.default_rng(rng).standard_normal(x.shape)
+    direction /= np.linalg.norm(direction)
+    value, gradient = function(x)
+    rate = float(np.vdot(gradient, direction))
+    steps = step * 0.5 ** np.arange(5)
+    errors = np.array([abs(function(x + t * direction)[0] - value - t * rate) for t in steps])
+    scale = abs(value) * 1e-13 + 1e-300
+    if (errors <= 100 * scale).any():  # exact to rounding: a linear function
+        return 2.0
+    slope = float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
+    assert slope > 1.8, f"the first-order error falls as t^{slope:.2f}, not t^2: the gradient is wrong"
+    return slope
