@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.images import find_images, read_grey, to_working
 
 FLAT = 2.0  # grey levels (of 255): a patch whose standard deviation is lower says nothing about structure
+DRAW = 4096  # patches looked at in one go
 
 Rng = int | np.random.Generator
 
@@ -73,9 +74,7 @@ def sample_patches(
     missing = count - sum(map(len, found))
     if missing:  # some images were too small or too flat for their share: the others make up for it
         found = [
-            _sample(picture, size, len(taken) + missing if len(taken) == quota else 0, rng)
-            if len(taken) == quota and quota
-            else taken
+            _sample(picture, size, quota + missing, rng) if len(taken) == quota else taken
             for picture, taken, quota in zip(pictures, found, wanted, strict=True)
         ]
     patches = np.concatenate(found)
@@ -89,7 +88,10 @@ def sample_patches(
 
 def _grey_images(images: Any) -> list[NDArray[np.float32]]:
     """Every image as float32 (h, w) on 0..255."""
-    if isinstance(images, (str, os.PathLike)) or (isinstance(images, np.ndarray) and images.ndim == 2):
+    if isinstance(images, (str, os.PathLike)) or (
+        # a stack of images is a sequence of them, one colour image is not
+        isinstance(images, np.ndarray) and (images.ndim == 2 or images.shape[2:] == (3,))
+    ):
         images = [images]
     pictures = []
     for number, image in enumerate(images):
@@ -119,20 +121,23 @@ def _allot(count: int, parts: list[int] | list[bool]) -> list[int]:
 def _sample(
     image: NDArray[np.float32], size: int, quota: int, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Up to `quota` distinct patches that are not flat. Only those drawn are ever built."""
-    empty = np.zeros((0, size * size), np.float32)
+    """Up to `quota` distinct patches that are not flat. However many are drawn, few are built at once."""
     if quota == 0 or min(image.shape) < size:
-        return empty
+        return np.zeros((0, size * size), np.float32)
     windows = np.lib.stride_tricks.sliding_window_view(image, (size, size))
-    rows, columns = windows.shape[:2]
-    total = rows * columns
+    columns = windows.shape[1]
+    total = windows.shape[0] * columns
     drawn = min(total, quota + quota // 4 + 16)
     while True:
         chosen = rng.choice(total, drawn, replace=False)
-        patches = windows[chosen // columns, chosen % columns].reshape(drawn, -1)
-        patches -= patches.mean(axis=1, keepdims=True)
-        norm = np.linalg.norm(patches, axis=1, keepdims=True)
-        kept = norm[:, 0] > FLAT * size
-        if kept.sum() >= quota or drawn == total:
-            return np.asarray((patches[kept] / norm[kept])[:quota])
+        found, missing = [], quota
+        for part in np.array_split(chosen, -(-drawn // DRAW)):
+            patches = windows[part // columns, part % columns].reshape(len(part), -1)
+            patches -= patches.mean(axis=1, keepdims=True)
+            norm = np.linalg.norm(patches, axis=1, keepdims=True)
+            kept = norm[:, 0] > FLAT * size
+            found.append((patches[kept] / norm[kept])[:missing])
+            missing -= len(found[-1])
+        if missing == 0 or drawn == total:
+            return np.concatenate(found)
         drawn = min(total, 2 * drawn)

@@ -52,8 +52,8 @@ class Penalty:
     def __post_init__(self) -> None:
         if self.form not in ("log", "pnorm"):
             raise ValueError(f"penalty: form must be 'log' or 'pnorm', got {self.form!r}")
-        if not self.nu > 0:
-            raise ValueError(f"penalty: nu must be positive, got {self.nu!r}")
+        if not 1e-30 < self.nu < 1e30:  # the kernels compute in float32
+            raise ValueError(f"penalty: nu must be positive and between 1e-30 and 1e30, got {self.nu!r}")
         if self.form == "pnorm" and not 0 < self.p <= 1:
             raise ValueError(f"penalty: p must lie in (0, 1], got {self.p!r}; use Penalty.log for p=0")
 

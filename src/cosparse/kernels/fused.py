@@ -21,7 +21,7 @@ TILE = 256  # patches a tile: 128 responses of each fit the second-level cache
 CHUNK = 16 * TILE  # training patches one task takes
 BAND = 16  # rows of patches one task takes
 
-# NaN and infinity keep their meaning: the line search relies on seeing them.
+# NaN and infinity keep their meaning, for `_seen`.
 _MATHS = {"reassoc", "nsz", "contract", "arcp"}
 # The division check of Python would keep the elementwise loop from being vectorised.
 _compiled = njit(nogil=True, cache=True, fastmath=_MATHS, error_model="numpy")
@@ -120,6 +120,14 @@ def _patch_chunk(atoms, weights, patches, code, nu, p, square, gradient):  # typ
     return total
 
 
+def _seen(value: float, gradient: NDArray[np.floating]) -> float:
+    """The value, or NaN if something on the way was not finite: the line search relies on seeing it.
+
+    The logarithm that reads bits takes NaN and infinity for numbers; the slopes do not.
+    """
+    return value if np.isfinite(gradient).all() else float("nan")
+
+
 def patch_sparsity(
     atoms: Single, weights: Single, patches: Single, code: int, nu: float, p: float, square: bool
 ) -> tuple[float, Double]:
@@ -139,7 +147,7 @@ def patch_sparsity(
     gradient = np.zeros(atoms.shape)
     for _, part in parts:
         gradient += part
-    return value / len(patches), gradient / len(patches)
+    return _seen(value, gradient) / len(patches), gradient / len(patches)
 
 
 @_compiled
@@ -214,4 +222,5 @@ def image_sparsity(
     for first, (_, rest) in zip(bands, parts, strict=True):
         below = (first + BAND) * stride[0]
         gradient[below : below + len(rest)] += rest
-    return sum(total for total, _ in parts), fold_border(gradient, image.shape, patch)  # type: ignore[return-value,arg-type]
+    folded = fold_border(gradient, image.shape, patch)  # type: ignore[arg-type]
+    return _seen(sum(total for total, _ in parts), folded), folded  # type: ignore[return-value]

@@ -73,17 +73,22 @@ def one_blas_thread() -> Iterator[None]:
     Callers may overlap in time: the first one in sets the limit, the last one out puts back what was
     there before, so nothing of the caller's settings is lost.
     """
-    with _threads.lock:
-        if _threads.inside == 0:
-            if _threads.controller is None:
-                _threads.controller = ThreadpoolController()
-            _threads.limiter = _threads.controller.limit(limits=1, user_api="blas")
-        _threads.inside += 1
+    threads = _threads
+    with threads.lock:
+        if threads.inside == 0:
+            if threads.controller is None:
+                # Numba's np.dot loads this BLAS at its first call; the controller sees only what is loaded.
+                import scipy.linalg.cython_blas  # noqa: F401
+
+                threads.controller = ThreadpoolController()
+            threads.limiter = threads.controller.limit(limits=1, user_api="blas")
+        threads.inside += 1
     try:
         yield
     finally:
-        with _threads.lock:
-            _threads.inside -= 1
-            if _threads.inside == 0 and _threads.limiter is not None:
-                _threads.limiter.restore_original_limits()  # type: ignore[attr-defined]
-                _threads.limiter = None
+        if threads is _threads:  # a child forked in between has counted from zero again
+            with threads.lock:
+                threads.inside -= 1
+                if threads.inside == 0 and threads.limiter is not None:
+                    threads.limiter.restore_original_limits()  # type: ignore[attr-defined]
+                    threads.limiter = None

@@ -35,7 +35,12 @@ def load(path: str | os.PathLike[str], settings: dict[str, Any]) -> State | None
     """The state saved at `path`; None if there is no file. One of another run is refused."""
     from safetensors import SafetensorError, safe_open
 
-    if not Path(path).exists():
+    path = Path(path)
+    if not path.parent.is_dir():  # said now, not after the work is done
+        raise ValueError(f"checkpoint: {path} cannot be written, the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise ValueError(f"checkpoint: {path} is a folder; name a file in it")
+    if not path.exists():
         return None
     try:
         with safe_open(path, framework="numpy") as file:

@@ -127,8 +127,10 @@ def learn_operator(
     settings = settings or Settings(iterations=400)
     columns = sparsity.columns
     side = math.isqrt(columns)
-    if side * side != columns:
-        raise ValueError(f"patches: expected square patches, got rows of {columns} pixels")
+    if side * side != columns or side < 2:
+        raise ValueError(
+            f"patches: expected square patches of at least 2x2, got rows of {columns} pixels"
+        )
     if rows < columns:
         raise ValueError(
             f"rows: an operator for {columns} pixels needs at least {columns} atoms, got {rows}"
@@ -172,7 +174,12 @@ def learn_operator(
 
     state: Any = checkpoints.load(checkpoint, fingerprint) if checkpoint is not None else None
     if state is None:
-        state = begin(objective, geometry, first)
+        try:
+            state = begin(objective, geometry, first)
+        except FloatingPointError as problem:
+            raise ValueError(
+                "start: two atoms are parallel, or all of them together have not full rank"
+            ) from problem
     else:
         log.info("continuing from %s at iteration %d", checkpoint, state.iteration)
     latest, written = state, time.monotonic()
@@ -250,13 +257,13 @@ def _checked_patches(patches: ArrayLike) -> NDArray[np.float32]:
     norms = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=float))
     if not np.isfinite(norms).all():
         raise ValueError("patches: hold NaN or infinite values; remove those rows")
+    means = array.mean(axis=1, keepdims=True, dtype=float)
+    varying = norms**2 - array.shape[1] * means[:, 0] ** 2
+    if not (varying > 1e-10 * norms.max() ** 2).all():
+        raise ValueError("patches: some are constant; remove them (sample_patches leaves them out)")
     if np.abs(norms - 1).max() > 1e-3:
-        array = array - array.mean(axis=1, keepdims=True)
+        array = array - means.astype(np.float32)
         norms = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=float))
-        if not norms.min() > 1e-6 * norms.max():
-            raise ValueError(
-                "patches: some are constant; remove them (sample_patches leaves them out)"
-            )
         array /= norms[:, None].astype(np.float32)
     return array
 

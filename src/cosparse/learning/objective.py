@@ -66,7 +66,7 @@ def rank_penalty(x: Matrix) -> tuple[float, Matrix]:
         return math.inf, np.zeros_like(x)
     diagonal = np.diag(factor)
     # Rounding can carry a rank-deficient matrix through the factorisation.
-    if diagonal.min() <= 1e-7 * diagonal.max():
+    if not diagonal.min() > 1e-7 * diagonal.max():
         return math.inf, np.zeros_like(x)
     scale = 1 / (n * math.log(n))
     inverse = np.linalg.inv(gram)

@@ -224,7 +224,8 @@ def conjugate_gradient(
     >>> import numpy as np
     >>> from cosparse.optimize import Euclidean, Settings, conjugate_gradient
     >>> def bowl(x): return 0.5 * float(x @ (x * [1.0, 10.0])), x * [1.0, 10.0]
-    >>> result = conjugate_gradient(bowl, Euclidean(), np.array([3.0, 1.0]), Settings(gradient_tolerance=1e-8))
+    >>> exactly = Settings(step_tolerance=0, gradient_tolerance=1e-6)
+    >>> result = conjugate_gradient(bowl, Euclidean(), np.array([3.0, 1.0]), exactly)
     >>> result.stop.converged, bool(np.allclose(result.point, 0, atol=1e-4))
     (True, True)
     """
@@ -255,7 +256,8 @@ def conjugate_gradient(
         gradient_norm=math.sqrt(geometry.inner(state.gradient, state.gradient)),
         stop=stop,
         iterations=state.iteration,
-        evaluations=state.evaluations,
+        # A search that gave up has used all its trials, and left no state to count them in.
+        evaluations=state.evaluations + settings.line_search.trials * (stop is Stop.STALLED),
         values=state.values,
     )
 

@@ -11,7 +11,12 @@ Array = NDArray[Any]
 
 
 class Euclidean:
-    """R^N with the usual inner product.
+    """R^N with the usual inner product, or the part of it where only some entries may move.
+
+    Parameters
+    ----------
+    free : bool array, optional
+        True where an entry may change; without it all may.
 
     Examples
     --------
@@ -20,13 +25,16 @@ class Euclidean:
     array([1.5, 2. ])
     """
 
+    def __init__(self, free: NDArray[np.bool_] | None = None) -> None:
+        self.free = free
+
     def inner(self, a: Array, b: Array) -> float:
         """<a, b>."""
         return float(np.vdot(a, b))
 
     def project(self, point: Array, vector: Array) -> Array:
-        """Every vector is tangent."""
-        return vector
+        """Nothing to take away but what would move a fixed entry."""
+        return vector if self.free is None else np.where(self.free, vector, vector.dtype.type(0))
 
     def step(self, point: Array, direction: Array, t: float) -> Array:
         """The straight line point + t·direction."""

@@ -23,33 +23,34 @@ class Energy:
 
     Parameters
     ----------
-    data : array
-        y.
-    measure : LinearOperator or None
-        A; None is the identity.
     prior, weight
         g and lambda.
+    data : array or None
+        y. None leaves the first term out, where the data are held exactly instead (see :func:`minimise`).
+    measure : LinearOperator or None
+        A; None is the identity.
     bounds : (low, high) or None
         The range of the pixels; leaving it costs its squared excess, Eq. (bound).
     """
 
-    data: NDArray[Any]
-    measure: Any
     prior: Prior
     weight: float
+    data: NDArray[Any] | None = None
+    measure: Any = None
     bounds: tuple[float, float] | None = (0.0, 255.0)
 
     def __call__(self, image: Image) -> tuple[float, Image]:
         value, gradient = self.prior(image)
         value *= self.weight
         gradient *= np.float32(self.weight)
-        if self.measure is None:
-            residual = image - self.data
-            gradient += residual
-        else:
-            residual = self.measure.matvec(image.ravel()) - self.data
-            gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
-        value += 0.5 * float(np.vdot(residual, residual).real)
+        if self.data is not None:
+            if self.measure is None:
+                residual = image - self.data
+                gradient += residual
+            else:
+                residual = self.measure.matvec(image.ravel()) - self.data
+                gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
+            value += 0.5 * float(np.vdot(residual, residual).real)
         if self.bounds is not None:
             low, high = self.bounds
             if image.min() < low or image.max() > high:
@@ -78,11 +79,13 @@ def minimise(
     *,
     first_step: float,
     tolerance: float = 1e-5,
+    free: NDArray[np.bool_] | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> list[Result]:
     """Run through energies (a continuation in weight or sharpness), each from the last one's result.
 
-    Conjugate gradient only ever accepts a lower value, so no stage ends above its start.
+    Conjugate gradient only ever accepts a lower value, so no stage ends above its start. Pixels where `free` is
+    False stay exactly as they are: the limit of Eq. (recovery) for noiseless pixels as the weight goes to zero.
     """
     limit = sum(iterations for _, iterations in stages)
     done, results = 0, []
@@ -105,7 +108,7 @@ def minimise(
                 decrease_tolerance=tolerance,
                 first_step=first_step,
             )
-            result = conjugate_gradient(energy, Euclidean(), image, settings, callback=report)
+            result = conjugate_gradient(energy, Euclidean(free), image, settings, callback=report)
             image = result.point
             if not math.isfinite(float(image.sum(dtype=float))):
                 raise FloatingPointError("the reconstruction left the range of numbers")

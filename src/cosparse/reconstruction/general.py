@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.operator import AnalysisOperator, load_operator
-from cosparse.optimize import Stop
+from cosparse.optimize import Result, Stop
 from cosparse.reconstruction.energy import Energy, Progress, minimise
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import first_step, plan
+from cosparse.reconstruction.rules import OPERATORS, Plan, first_step, plan
 
 
 @dataclass(frozen=True)
@@ -89,57 +89,53 @@ def reconstruct(
         first = np.array(start, np.float32) * np.float32(scale)
         if first.shape != shape or not np.isfinite(first).all():
             raise ValueError(f"start: expected a finite array of shape {shape}, got {first.shape}")
-    image, results, used = solve(
-        data, A, first, "reconstruct", sigma * scale, operator, weight, quality, callback=callback
-    )
+    atoms = resolve(operator, quality)
+    chosen = plan("reconstruct", sigma * scale, quality, weight, atoms)
+    results = solve(chosen, atoms, first, data, A, callback=callback)
     last = results[-1]
     return Reconstruction(
-        image / np.float32(scale),
+        last.point / np.float32(scale),
         last.value,
         last.stop,
         sum(result.iterations for result in results),
         sum(result.evaluations for result in results),
-        used,
+        chosen.stages[-1].weight,
         last.values,
     )
 
 
 def solve(
-    data: NDArray[Any],
-    measure: Any,
+    chosen: Plan,
+    operator: AnalysisOperator,
     start: NDArray[np.float32],
-    task: str,
-    sigma: float,
-    operator: AnalysisOperator | str | None,
-    weight: float | None,
-    quality: str,
+    data: NDArray[Any] | None,
+    measure: Any = None,
     *,
+    free: NDArray[np.bool_] | None = None,
     bounds: tuple[float, float] | None = (0.0, 255.0),
     callback: Callable[[Progress], object] | None = None,
-) -> tuple[NDArray[np.float32], list[Any], float]:
-    """The shared middle of all tasks, on 0..255: look up the plan, build its energies, minimise."""
-    chosen = plan(task, sigma, quality, weight)
-    operator = resolve(operator)
+) -> list[Result]:
+    """The shared middle of all tasks, on 0..255: build the plan's energies and minimise them in turn."""
     stride = min(chosen.stride, *operator.patch_shape)
     stages = [
-        (Energy(data, measure, Prior(operator, stage.penalty, stride), stage.weight, bounds), stage.iterations)
+        (Energy(Prior(operator, stage.penalty, stride), stage.weight, data, measure, bounds), stage.iterations)
         for stage in chosen.stages
     ]
-    results = minimise(
+    return minimise(
         stages,
         np.ascontiguousarray(start, np.float32),
         first_step=first_step(chosen.stages[0], operator),
         tolerance=chosen.tolerance,
+        free=free,
         callback=callback,
     )
-    return results[-1].point, results, chosen.stages[-1].weight
 
 
-def resolve(operator: AnalysisOperator | str | None) -> AnalysisOperator:
-    """The operator itself, or a shipped or saved one by name."""
+def resolve(operator: AnalysisOperator | str | None, quality: str) -> AnalysisOperator:
+    """The operator itself, a shipped or saved one by name, or the one that goes with the quality."""
     if isinstance(operator, AnalysisOperator):
         return operator
-    return load_operator("default" if operator is None else operator)
+    return load_operator(OPERATORS.get(quality, "default") if operator is None else operator)
 
 
 def dot_gap(A: Any, rng: np.random.Generator) -> tuple[float, float, float]:

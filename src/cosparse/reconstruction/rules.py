@@ -13,6 +13,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 
 QUALITIES = ("fast", "balanced", "best")
+OPERATORS = {"fast": "default", "balanced": "default", "best": "default"}
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,24 @@ class Plan:
     tolerance: float
 
 
-def default_weight(task: str, sigma: float) -> float:
+def mass(operator: AnalysisOperator) -> float:
+    """The sum of all atoms' weighted squared norms: the prior's curvature on a pixel is in proportion to it."""
+    return float((operator.weights[:, None] * operator.matrix**2).sum())
+
+
+def default_weight(task: str, sigma: float, operator: AnalysisOperator, quality: str = "balanced") -> float:
     """lambda for a task at noise sigma, both on the scale of 0..255."""
-    return plan(task, sigma, "balanced", None).stages[-1].weight
+    return plan(task, sigma, quality, None, operator).stages[-1].weight
 
 
-def plan(task: str, sigma: float, quality: str, weight: float | None) -> Plan:
-    """The plan for a task; `weight` overrides the last stage's lambda, the earlier ones keep their ratio to it."""
+def plan(
+    task: str, sigma: float, quality: str, weight: float | None, operator: AnalysisOperator
+) -> Plan:
+    """The plan for a task; `weight` overrides the last stage's lambda, the earlier ones keep their ratio to it.
+
+    The constants are for 128 atoms of unit norm; more atoms make the same prior heavier, so lambda is divided by their
+    number.
+    """
     if quality not in QUALITIES:
         raise ValueError(f"quality: expected one of {', '.join(QUALITIES)}, got {quality!r}")
     if weight is not None and not (np.isfinite(weight) and weight > 0):
@@ -50,7 +62,7 @@ def plan(task: str, sigma: float, quality: str, weight: float | None) -> Plan:
         stages = [(_denoising_weight(sigma), _denoising_nu(sigma), _denoising_iterations(sigma, level))]
     else:
         stages = _inverse_stages(task, sigma, level)
-    factor = 1.0 if weight is None else weight / stages[-1][0]
+    factor = 128 / mass(operator) if weight is None else weight / stages[-1][0]
     return Plan(
         tuple(Stage(lam * factor, Penalty.log(nu), count) for lam, nu, count in stages),
         stride,
@@ -79,8 +91,7 @@ def _inverse_stages(task: str, sigma: float, level: int) -> list[tuple[float, fl
 def first_step(stage: Stage, operator: AnalysisOperator) -> float:
     """The inverse of a typical curvature of the energy: one step of this length neither crawls nor overshoots.
 
-    In flat parts the prior's curvature is 2·weight·nu·‖atoms‖², half of it is typical.
+    In flat parts the prior's curvature is weight·phi''(0)·mass, a quarter of it is typical.
     """
-    atoms = float((operator.weights[:, None] * operator.matrix**2).sum())
-    slope = 2 * stage.penalty.nu if stage.penalty.form == "log" else 1.0
-    return 1 / (1 + 0.25 * stage.weight * slope * atoms)
+    curvature = 2 * stage.penalty.nu if stage.penalty.form == "log" else 1.0
+    return 1 / (1 + 0.25 * stage.weight * curvature * mass(operator))

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.energy import Progress
-from cosparse.reconstruction.general import solve
+from cosparse.reconstruction.general import resolve, solve
 from cosparse.reconstruction.planes import Caller, Channel, Plane, by_plane, close_image, open_image
-from cosparse.reconstruction.rules import default_weight
+from cosparse.reconstruction.rules import default_weight, plan
 
 __all__ = ["deblur", "default_weight", "denoise", "estimate_sigma", "inpaint", "upscale"]
 
@@ -71,14 +71,15 @@ def denoise(
         level = caller.scale(_noise(sigma))
     if level == 0:
         return close_image(working, caller)
+    chosen = resolve(operator, quality)
 
     def repair(channel: Channel) -> Plane:
         own = level * channel.gain
-        start = _smoothed(channel.plane, own)
+        start = smoothed(channel.plane, own)
         return solve(
-            channel.plane, None, start, "denoise", own, operator, weight, quality,
+            plan("denoise", own, quality, weight, chosen), chosen, start, channel.plane,
             bounds=channel.bounds, callback=callback,
-        )[0]  # fmt: skip
+        )[-1].point  # fmt: skip
 
     return close_image(by_plane(working, caller.channel_axis is not None, repair), caller)
 
@@ -134,20 +135,21 @@ def inpaint(
     working[hidden] = 0
     if not missing.any() and level == 0:
         return close_image(working, caller)
+    chosen = resolve(operator, quality)
 
     def repair_page(page: NDArray[np.float32], gaps: NDArray[np.bool_]) -> NDArray[np.float32]:
         known = ~gaps
         measure = measurement.sampling(known)
 
         def repair(channel: Channel) -> Plane:
-            data = channel.plane[known]
-            result = solve(
-                data, measure, interpolate(channel.plane, gaps), "inpaint", level * channel.gain,
-                operator, weight, quality, bounds=channel.bounds, callback=callback,
-            )[0].copy()  # fmt: skip
-            if level == 0:
-                result[known] = data
-            return result
+            start = interpolate(channel.plane, gaps)
+            own = level * channel.gain
+            noisy = own > 0
+            return solve(
+                plan("inpaint", own, quality, weight, chosen), chosen, start,
+                channel.plane[known] if noisy else None, measure if noisy else None,
+                free=None if noisy else gaps, bounds=channel.bounds, callback=callback,
+            )[-1].point  # fmt: skip
 
         return by_plane(page, colour, repair)
 
@@ -188,14 +190,15 @@ def upscale(
     factor = int(factor)
     working, caller = _finite(image, data_range, channel_axis)
     level = caller.scale(_noise(sigma))
+    chosen = resolve(operator, quality)
 
     def repair(channel: Channel) -> Plane:
         start = enlarge(channel.plane, factor)
         measure = measurement.downsampling(factor, start.shape)
         return solve(
-            channel.plane.ravel(), measure, start, "upscale", level * channel.gain,
-            operator, weight, quality, bounds=channel.bounds, callback=callback,
-        )[0]  # fmt: skip
+            plan("upscale", level * channel.gain, quality, weight, chosen), chosen, start,
+            channel.plane.ravel(), measure, bounds=channel.bounds, callback=callback,
+        )[-1].point  # fmt: skip
 
     colour = caller.channel_axis is not None
     result = by_plane(working, colour, repair, lambda plane: enlarge(plane, factor).clip(0, 255))
@@ -250,12 +253,13 @@ def deblur(
         raise ValueError(f"kernel: {point_spread.shape} is larger than the image {shape}; crop it")
     measure = measurement.blur(point_spread / point_spread.sum(), shape, border=border)
     level = _estimate(working, colour) if sigma is None else caller.scale(_noise(sigma))
+    chosen = resolve(operator, quality)
 
     def repair(channel: Channel) -> Plane:
         return solve(
-            channel.plane.ravel(), measure, channel.plane, "deblur", level * channel.gain,
-            operator, weight, quality, bounds=channel.bounds, callback=callback,
-        )[0]  # fmt: skip
+            plan("deblur", level * channel.gain, quality, weight, chosen), chosen, channel.plane,
+            channel.plane.ravel(), measure, bounds=channel.bounds, callback=callback,
+        )[-1].point  # fmt: skip
 
     return close_image(by_plane(working, colour, repair), caller)
 
@@ -297,7 +301,7 @@ def _noise(sigma: float) -> float:
     return float(sigma)
 
 
-def _smoothed(plane: Plane, sigma: float) -> Plane:
+def smoothed(plane: Plane, sigma: float) -> Plane:
     """A first guess nearer to the answer than the noisy image; saves a third of the iterations."""
     from scipy.ndimage import gaussian_filter
 

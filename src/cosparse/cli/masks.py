@@ -1,0 +1,113 @@
+"""Masks as people have them: an image, the alpha channel, a painted colour, NaN."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.cli.console import UsageProblem
+from cosparse.cli.files import Job
+from cosparse.codecs import SUFFIXES
+from cosparse.images import Picture, default_range, read_image, to_working
+
+Mask = NDArray[np.bool_]
+Maker = Callable[[Picture, Job], Mask]
+
+
+def mask_maker(spec: str, tolerance: float, grow: int) -> Maker:
+    """What turns an image into its mask of missing pixels."""
+    make = _maker(spec, tolerance)
+
+    def grown(picture: Picture, job: Job) -> Mask:
+        from scipy.ndimage import binary_dilation
+
+        mask = make(picture, job)
+        if not mask.any():
+            raise ValueError(f"{_nothing(spec)}; nothing to fill in")
+        if grow:
+            disc = np.hypot(*np.mgrid[-grow : grow + 1, -grow : grow + 1]) <= grow + 0.5
+            mask = binary_dilation(mask, disc[(None,) * (mask.ndim - 2)])
+        missing_values = np.isnan(picture.pixels)
+        return np.asarray(mask | (missing_values.any(axis=-1) if _colour(picture) else missing_values))
+
+    return grown
+
+
+def _maker(spec: str, tolerance: float) -> Maker:
+    if spec == "alpha":
+        return lambda picture, job: _from_alpha(picture)
+    if spec == "nan":
+        return lambda picture, job: _from_nan(picture)
+    if spec.startswith("#"):
+        if not re.fullmatch("#[0-9a-fA-F]{6}", spec):
+            raise UsageProblem(f"--mask {spec}: a colour is written '#rrggbb', as '#ff0000'")
+        colour = np.array([int(spec[i : i + 2], 16) for i in (1, 3, 5)], np.float32)
+        return lambda picture, job: _from_colour(picture, colour, tolerance)
+    path = Path(spec)
+    if path.is_dir():
+        return lambda picture, job: _from_picture(read_image(_beside(path, job.place)))
+    try:
+        shared = _from_picture(read_image(path))
+    except (OSError, ValueError) as error:
+        raise UsageProblem(f"--mask: {error}") from error
+    return lambda picture, job: shared
+
+
+def _beside(folder: Path, place: Path) -> Path:
+    """The mask of an image, in a folder of masks of the same names."""
+    names = [folder / place, *(folder / place.with_suffix(end) for end in SUFFIXES)]
+    found = next((name for name in names if name.is_file()), None)
+    if found is None:
+        raise ValueError(f"no mask {folder / place.with_suffix('.png')}; add it")
+    return found
+
+
+def _colour(picture: Picture) -> bool:
+    return picture.channel_axis is not None
+
+
+def _from_picture(mask: Picture) -> Mask:
+    """White is missing; of a see-through mask, what is white and visible."""
+    values = to_working(mask.pixels, data_range=mask.data_range)
+    if _colour(mask):
+        values = values.mean(axis=-1)
+    if mask.alpha is not None:
+        values = values * (mask.alpha / default_range(mask.alpha))
+    return np.asarray(values > 127.5)
+
+
+def _from_alpha(picture: Picture) -> Mask:
+    if picture.alpha is None:
+        raise ValueError("has no transparency for --mask alpha; use a mask image or a colour")
+    return np.asarray(picture.alpha < default_range(picture.alpha) / 2)
+
+
+def _from_nan(picture: Picture) -> Mask:
+    if picture.pixels.dtype.kind != "f":
+        raise ValueError("holds no NaN, only float TIFF images can; use a mask image or a colour")
+    missing = np.isnan(picture.pixels)
+    return np.asarray(missing.any(axis=-1) if _colour(picture) else missing)
+
+
+def _from_colour(picture: Picture, colour: NDArray[Any], tolerance: float) -> Mask:
+    values = to_working(picture.pixels, data_range=picture.data_range)
+    if not _colour(picture):
+        if np.ptp(colour) > 0:
+            raise ValueError("is grey, so no pixel has the colour of --mask; use '#ffffff' or a grey")
+        return np.asarray(np.abs(values - colour[0]) <= tolerance)
+    return np.asarray((np.abs(values - colour) <= tolerance).all(axis=-1))
+
+
+def _nothing(spec: str) -> str:
+    if spec.startswith("#"):
+        return f"no pixel is as near to {spec} as --tolerance asks; raise it"
+    if spec == "alpha":
+        return "no pixel is transparent"
+    if spec == "nan":
+        return "no pixel is NaN"
+    return "the mask has no white pixel (white marks what is missing)"

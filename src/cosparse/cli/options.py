@@ -1,0 +1,104 @@
+"""The options that commands share, and what they hold once parsed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from cosparse.cli.console import UsageProblem
+from cosparse.codecs import SUFFIXES
+from cosparse.operator import AnalysisOperator, load_operator
+
+
+class Quality(str, Enum):
+    """How long to work."""
+
+    fast = "fast"
+    balanced = "balanced"
+    best = "best"
+
+
+Paths = Annotated[list[str], typer.Argument(metavar="IN", show_default=False, hidden=True)]
+Output = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="OUT", help="OUT, said plainly.")
+]
+Operator = Annotated[
+    str, typer.Option("--operator", metavar="NAME|FILE", help="The prior to repair with.")
+]
+Weight = Annotated[
+    float | None,
+    typer.Option("--weight", metavar="NUMBER", help="Weight of the prior, instead of automatic."),
+]
+Level = Annotated[Quality, typer.Option("--quality", metavar="fast|balanced|best", help="Effort.")]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="png|tif|jpg|bmp", help="Of the result; else as OUT or IN."),
+]
+Reference = Annotated[
+    str | None,
+    typer.Option("--reference", metavar="FILE", help="The true image (or a folder): print dB."),
+]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON line per file.")]
+EstimatedSigma = Annotated[
+    float | None,
+    typer.Option(
+        "--sigma", metavar="NUMBER", help="Noise, on a scale of 0..255; estimated if left out."
+    ),
+]
+NoSigma = Annotated[
+    float,
+    typer.Option("--sigma", metavar="NUMBER", help="Noise to remove too, on a scale of 0..255."),
+]
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What all repairs have in common."""
+
+    paths: list[str]
+    output: str | None
+    operator: AnalysisOperator
+    weight: float | None
+    quality: str
+    format: str | None
+    reference: str | None
+    force: bool
+    json: bool
+
+
+def gather(
+    paths: list[str],
+    output: str | None,
+    operator: str,
+    weight: float | None,
+    quality: Quality,
+    format: str | None,
+    reference: str | None,
+    force: bool,
+    json: bool,
+    sigma: float | None,
+) -> Repair:
+    """Check the options once, before any work."""
+    if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
+        raise UsageProblem(f"--sigma {sigma:g}: must be a number that is not negative")
+    if weight is not None and not (math.isfinite(weight) and weight > 0):
+        raise UsageProblem(f"--weight {weight:g}: must be a positive number")
+    if format is not None and "." + format.lower().lstrip(".") not in SUFFIXES:
+        raise UsageProblem(f"--format {format}: unknown; use png, jpg, bmp or tif")
+    return Repair(
+        paths, output, find_operator(operator), weight, quality.value,
+        format and format.lower().lstrip("."), reference, force, json,
+    )  # fmt: skip
+
+
+def find_operator(name: str) -> AnalysisOperator:
+    """A shipped operator or one in a file."""
+    try:
+        return load_operator(name)
+    except (OSError, ValueError) as error:
+        raise UsageProblem(str(error)) from error

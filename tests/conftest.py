@@ -1,0 +1,72 @@
+"""What the tests share: pictures that need no network, the reporting data, the slope of a Taylor test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples every time, and no time limit for each: the machines that run this are noisy.
+settings.register_profile("cosparse", deadline=None, max_examples=40, derandomize=True, database=None)
+settings.load_profile("cosparse")
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of training and test images, which the product itself does not need."""
+    folder = Path(os.environ.get("COSPARSE_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no data at {folder}; set COSPARSE_DATA to where it is")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def photograph() -> np.ndarray:
+    """A small grey photograph, uint8, from the files that come inside scikit-image."""
+    from skimage.data import camera
+
+    picture = camera()[60:252, 120:312].copy()
+    picture.flags.writeable = False
+    return picture
+
+
+@pytest.fixture(scope="session")
+def other_photograph() -> np.ndarray:
+    """Another, to judge what was learned from the first."""
+    from skimage.data import coins
+
+    picture = coins()[50:242, 50:242].copy()
+    picture.flags.writeable = False
+    return picture
+
+
+@pytest.fixture(scope="session")
+def small_patches(photograph: np.ndarray) -> np.ndarray:
+    """1500 patches of 4x4: enough to learn 24 atoms in well under a second."""
+    from cosparse import sample_patches
+
+    patches = sample_patches([photograph], size=4, count=1500)
+    patches.flags.writeable = False
+    return patches
+
+
+@pytest.fixture(scope="session")
+def taylor_slope():
+    """Measure how fast the error of the first-order model of a function along a curve falls.
+
+    Called with f(t), its slope at 0 and the step lengths. A right gradient gives 2, a wrong one 1.
+    """
+
+    def measure(f, rate, steps):
+        start = f(0.0)
+        errors = [abs(f(t) - start - t * rate) for t in steps]
+        # An error that is only rounding says nothing: the steps were chosen too small.
+        assert min(errors) > 1e-13 * abs(start)
+        return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
+
+    return measure
