@@ -1,4 +1,4 @@
-"""What the tests share: pictures that need no network, the reporting data, the slope of a Taylor test."""
+"""What the tests share: pictures that need no network, the data, the slope of a Taylor test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 from hypothesis import settings
 
 # The same examples every time, and no time limit for each: the machines that run this are noisy.
-settings.register_profile("cosparse", deadline=None, max_examples=40, derandomize=True, database=None)
+settings.register_profile(
+    "cosparse", deadline=None, max_examples=40, derandomize=True, database=None
+)
 settings.load_profile("cosparse")
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -17,7 +17,7 @@ PLAIN = Euclidean()
 
 
 def quadratic(n, seed, spread=10.0):
-    """0.5 xᵀAx - bᵀx with eigenvalues from 1 to `spread`: the objective, A, and where its minimum is."""
+    """0.5 xᵀAx - bᵀx with eigenvalues from 1 to `spread`: the function, A, and its minimum."""
     rng = np.random.default_rng(seed)
     turn = np.linalg.qr(rng.standard_normal((n, n)))[0]
     a = turn * np.linspace(1, spread, n) @ turn.T
@@ -130,8 +130,18 @@ def uphill(x):
     ("stop", "objective", "settings", "callback"),
     [
         (Stop.STEP, quadratic(6, 3)[0], Settings(step_tolerance=1e-2), None),
-        (Stop.GRADIENT, quadratic(6, 3)[0], Settings(step_tolerance=0, gradient_tolerance=1e-3), None),
-        (Stop.DECREASE, quadratic(6, 3)[0], Settings(step_tolerance=0, decrease_tolerance=1e-3), None),
+        (
+            Stop.GRADIENT,
+            quadratic(6, 3)[0],
+            Settings(step_tolerance=0, gradient_tolerance=1e-3),
+            None,
+        ),
+        (
+            Stop.DECREASE,
+            quadratic(6, 3)[0],
+            Settings(step_tolerance=0, decrease_tolerance=1e-3),
+            None,
+        ),
         (Stop.ITERATIONS, quadratic(6, 3)[0], Settings(step_tolerance=0, iterations=3), None),
         (Stop.STALLED, uphill, Settings(line_search=LineSearch(trials=7)), None),
         (Stop.CALLBACK, quadratic(6, 3)[0], Settings(), lambda state: state.iteration == 2),
@@ -174,7 +184,11 @@ def test_a_barrier_is_never_crossed(outside):
     settings = Settings(step_tolerance=0, gradient_tolerance=1e-8, first_step=1e3)
     seen = []
     result = conjugate_gradient(
-        barrier, PLAIN, np.array([4.0]), settings, callback=lambda state: seen.append(state.point[0])
+        barrier,
+        PLAIN,
+        np.array([4.0]),
+        settings,
+        callback=lambda state: seen.append(state.point[0]),
     )
     assert result.point[0] == pytest.approx(1)
     assert min(seen) > 0

@@ -25,8 +25,8 @@ seeds = st.integers(0, 2**31)
 def whole_numbers(seed, shape, largest, scale):
     """Random multiples of `scale`, so few of them that products and sums are exact in float32.
 
-    What differs between the twins is then their own arithmetic: near v = 0 the slope of the p-norm would
-    turn the last bit of a rounded response into an error that is nobody's fault.
+    What differs between the twins is then their own arithmetic: near v = 0 the slope of the p-norm
+    would turn the last bit of a rounded response into an error that is nobody's fault.
     """
     numbers = np.random.default_rng(seed).integers(-largest, largest + 1, shape)
     return (numbers * scale).astype(np.float32)
@@ -77,7 +77,9 @@ def test_patch_sparsity(k, n, count, penalty, square, seed):
 def test_patch_sparsity_as_in_learning(photograph, penalty, square):
     """128 atoms, real patches, real rounding: 1e-5 of the gradient itself."""
     patches = sample_patches(photograph, count=3000)
-    atoms = cosine_atoms(8, 12)[:128] + 0.1 * np.random.default_rng(0).standard_normal((128, 64)) / 8
+    atoms = (
+        cosine_atoms(8, 12)[:128] + 0.1 * np.random.default_rng(0).standard_normal((128, 64)) / 8
+    )
     atoms = (atoms / np.linalg.norm(atoms, axis=1, keepdims=True)).astype(np.float32)
     weights = np.ones(128, np.float32)
     arguments = penalty.code, penalty.nu, penalty.p, square
@@ -106,7 +108,9 @@ shapes = st.one_of(
 )
 
 
-@given(k=st.integers(1, 9), shape=shapes, patch_stride=strided_patches(), penalty=penalties, seed=seeds)
+@given(
+    k=st.integers(1, 9), shape=shapes, patch_stride=strided_patches(), penalty=penalties, seed=seeds
+)
 def test_image_sparsity(k, shape, patch_stride, penalty, seed):
     patch, stride = patch_stride
     atoms = whole_numbers(seed, (k, patch[0] * patch[1]), 8, 1 / 8)
@@ -129,7 +133,7 @@ def test_image_sparsity_as_in_repair(photograph, penalty, stride):
     """1e-5 of the gradient, or the float32 floor where that lies higher.
 
     Zero-mean atoms on a picture of mean 128 cancel nearly all of what they add up. The sharp p-norm
-    at stride 2 is left with 1.4e-5 of rounding; the definition itself, computed in float32, with 2.3e-5.
+    at stride 2 is left with 1.4e-5 of rounding, the definition itself in float32 with 2.3e-5.
     """
     atoms = cosine_atoms(8, 9).astype(np.float32)
     weights = np.ones(len(atoms), np.float32)
@@ -148,9 +152,13 @@ def test_image_sparsity_as_in_repair(photograph, penalty, stride):
         assert np.linalg.norm(gradient - exact_gradient) <= 1e-5 * np.linalg.norm(exact_gradient)
 
 
-@given(shape=st.tuples(st.integers(1, 7), st.integers(1, 7)), patch_stride=strided_patches(), seed=seeds)
+@given(
+    shape=st.tuples(st.integers(1, 7), st.integers(1, 7)),
+    patch_stride=strided_patches(),
+    seed=seeds,
+)
 def test_analyse_is_what_its_definition_says(shape, patch_stride, seed):
-    """Patch (a, b) starts at (a·down - height//2, b·across - width//2); outside, the nearest pixel counts."""
+    """Patch (a, b) starts at (a·down - height//2, b·across - width//2); outside, the nearest."""
     (height, width), (down, across) = patch_stride
     rng = np.random.default_rng(seed)
     atoms, image = rng.standard_normal((2, height * width)), rng.standard_normal(shape)
@@ -178,7 +186,7 @@ def test_synthesise_is_the_adjoint_of_analyse(shape, patch_stride, seed):
 
 @given(extent=st.integers(1, 70), size=st.integers(1, 10), data=st.data())
 def test_every_pixel_is_seen(extent, size, data):
-    """No pixel is left out at any stride up to the patch's side, and away from the border all fare alike."""
+    """No pixel is left out at any stride up to the side; away from the border all fare alike."""
     stride = data.draw(st.integers(1, size))
     count = reference.positions(extent, stride)
     before, after = reference.padding(extent, size, stride)

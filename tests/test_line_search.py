@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_an_accepted_step_meets_the_armijo_condition(guess, shrink, slope_factor
     assert tried[0] == t and tried[-1] == accepted.t == accepted.point[0]
     # It is the first that does: every one before it failed.
     assert all(quartic(x) > slope_factor * x * a for x in tried[:-1])
-    assert all(later < earlier for earlier, later in zip(tried, tried[1:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(tried))
 
 
 def test_the_papers_search_shrinks_by_its_factor():

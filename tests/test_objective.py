@@ -89,7 +89,7 @@ def test_the_objective_has_taylor_slope_two(small_patches, penalty, zero_mean, t
 
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 def test_j_as_it_is_computed_has_taylor_slope_two(small_patches, penalty, taylor_slope):
-    """float32 answers leave room for a few halvings only; a wrong gradient would still show as slope one."""
+    """float32 leaves room for a few halvings; a wrong gradient would still show as slope one."""
     sparsity = PatchSparsity(small_patches)
     point, direction = geodesic(24, 16)
     steps = 0.04 * 0.5 ** np.arange(4)
@@ -104,7 +104,6 @@ def test_j_as_it_is_computed_has_taylor_slope_two(small_patches, penalty, taylor
 def test_the_fast_objective_agrees_with_the_exact_one(small_patches, penalty, zero_mean):
     basis = cosine_atoms(4, 4) if zero_mean else None
     point = geodesic(24, 15 if zero_mean else 16)[0]
-    # Round the atoms first: what is compared is the kernels, not the rounding of their input.
     value, gradient = Objective(PatchSparsity(small_patches), penalty, 7.0, 0.3, basis)(point)
     exact, exact_gradient = Objective(ExactSparsity(small_patches), penalty, 7.0, 0.3, basis)(point)
     assert value == pytest.approx(exact, rel=1e-5)
@@ -124,7 +123,7 @@ def test_lemma_1(x):
 
 @given(oblique_points(), st.sampled_from([-1, 1]))
 def test_lemma_2(x, sign):
-    """|<x_i, x_j>| <= 1, with equality just for x_i = ±x_j: there, and only there, r is infinite."""
+    """|<x_i, x_j>| <= 1, with equality just for x_i = ±x_j: there and only there r is infinite."""
     cosines = np.abs(x @ x.T)
     assert cosines.max() <= 1 + 1e-12
     off = cosines[~np.eye(len(x), dtype=bool)]
@@ -201,7 +200,9 @@ def test_lemma_3_the_minimum_of_h_is_a_tight_frame(rows, columns):
     assert np.linalg.cond(start) > 2
     assert np.linalg.cond(result.point) == pytest.approx(1, abs=1e-5)
     assert result.value == pytest.approx(1, abs=1e-10)
-    np.testing.assert_allclose(result.point.T @ result.point, rows / columns * np.eye(columns), atol=1e-5)
+    np.testing.assert_allclose(
+        result.point.T @ result.point, rows / columns * np.eye(columns), atol=1e-5
+    )
 
 
 def test_the_minimum_of_r_with_as_many_rows_as_columns_is_orthogonal():
@@ -212,7 +213,7 @@ def test_the_minimum_of_r_with_as_many_rows_as_columns_is_orthogonal():
 
 
 def test_the_line_search_never_leaves_the_domain():
-    """First steps from tiny to a thousand turns, close to the barrier: the value stays finite and falls."""
+    """First steps from tiny to a thousand turns, near the barrier: finite, and falling."""
     x = OBLIQUE.random_point(8, 5, np.random.default_rng(0))
     x[1] = x[0] + 1e-4 * x[1]
     x[1] /= np.linalg.norm(x[1])

@@ -61,7 +61,7 @@ def _from_file(spec: str) -> Kernel:
         raise UsageProblem(f"--kernel {spec}: is black; it must show what a point was smeared into")
     # An odd size has a middle pixel, which says where the point was.
     kernel = np.pad(kernel, [(0, 1 - side % 2) for side in kernel.shape])
-    return kernel / kernel.sum()
+    return np.asarray(kernel / kernel.sum())
 
 
 def _disk(radius: float) -> Kernel:
@@ -85,4 +85,4 @@ def _motion(length: float, angle: float) -> Kernel:
         for j in (0, 1):
             part = np.abs(1 - i - (rows - top)) * np.abs(1 - j - (columns - left))
             np.add.at(kernel, (top + i, left + j), part)
-    return kernel / kernel.sum()
+    return np.asarray(kernel / kernel.sum())

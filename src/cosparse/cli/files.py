@@ -20,8 +20,8 @@ WORDS = ("denoised", "inpainted", "upscaled", "deblurred")  # photo.png -> photo
 class Job:
     """One image to repair.
 
-    `source` None is standard input, `target` None standard output. `place` is the path below the folder
-    that was given (or the bare name), by which masks and references in folders are found.
+    `source` None is standard input, `target` None standard output. `place` is the path below the
+    folder that was given (or the bare name), by which masks and references in folders are found.
     """
 
     source: Path | None
@@ -49,7 +49,9 @@ def plan(
     problems: list[str] = []
     for given in inputs:
         if given == "-":
-            target = None if out is None else _target(None, Path("stdin"), out, folder, word, format)
+            target = (
+                None if out is None else _target(None, Path("stdin"), out, folder, word, format)
+            )
             jobs["-"] = Job(None, target, Path("stdin"))
             continue
         try:
@@ -110,7 +112,7 @@ def _originals(found: list[Path], out: str | None) -> list[Path]:
         stem, _, word = path.stem.rpartition(".")
         if word in WORDS and any(path.with_name(stem + end).exists() for end in SUFFIXES):
             return True
-        return out is not None and Path(os.path.realpath(out)) in Path(os.path.realpath(path)).parents
+        return out is not None and Path(out).resolve() in path.resolve().parents
 
     kept = [path for path in found if not earlier(path)]
     return kept or found
@@ -131,11 +133,11 @@ def _target(
     kind = SUFFIXES.get(Path(out).suffix.lower())
     if kind is None and format is None:
         raise UsageProblem(
-            f"{shown_name(out)}: its name does not say a format; end it with .png, .jpg, .tif or .bmp, "
-            "end it with / for a folder, or add --format"
+            f"{shown_name(out)}: its name does not say a format; end it with .png, .jpg, .tif or "
+            ".bmp, with / for a folder, or add --format"
         )
     if kind and format and kind != SUFFIXES["." + format]:
-        raise UsageProblem(f"{shown_name(out)}: contradicts --format {format}; leave one of them out")
+        raise UsageProblem(f"{shown_name(out)}: contradicts --format {format}; leave one out")
     return Path(out)
 
 

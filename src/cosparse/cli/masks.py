@@ -26,14 +26,17 @@ def mask_maker(spec: str, tolerance: float, grow: int) -> Maker:
     def grown(picture: Picture, job: Job) -> Mask:
         from scipy.ndimage import binary_dilation
 
-        mask = make(picture, job)
+        mask, pages = make(picture, job), _nan(picture)
+        if mask.shape not in (pages.shape, pages.shape[-2:]):
+            raise ValueError(
+                f"the mask is {_size(mask)}, the image {_size(pages)}; they must agree"
+            )
         if not mask.any():
             raise ValueError(f"{_nothing(spec)}; nothing to fill in")
         if grow:
             disc = np.hypot(*np.mgrid[-grow : grow + 1, -grow : grow + 1]) <= grow + 0.5
             mask = binary_dilation(mask, disc[(None,) * (mask.ndim - 2)])
-        missing_values = np.isnan(picture.pixels)
-        return np.asarray(mask | (missing_values.any(axis=-1) if _colour(picture) else missing_values))
+        return np.asarray(mask | pages)
 
     return grown
 
@@ -73,7 +76,7 @@ def _colour(picture: Picture) -> bool:
 
 def _from_picture(mask: Picture) -> Mask:
     """White is missing; of a see-through mask, what is white and visible."""
-    values = to_working(mask.pixels, data_range=mask.data_range)
+    values: NDArray[Any] = to_working(mask.pixels, data_range=mask.data_range)
     if _colour(mask):
         values = values.mean(axis=-1)
     if mask.alpha is not None:
@@ -90,6 +93,10 @@ def _from_alpha(picture: Picture) -> Mask:
 def _from_nan(picture: Picture) -> Mask:
     if picture.pixels.dtype.kind != "f":
         raise ValueError("holds no NaN, only float TIFF images can; use a mask image or a colour")
+    return _nan(picture)
+
+
+def _nan(picture: Picture) -> Mask:
     missing = np.isnan(picture.pixels)
     return np.asarray(missing.any(axis=-1) if _colour(picture) else missing)
 
@@ -98,9 +105,16 @@ def _from_colour(picture: Picture, colour: NDArray[Any], tolerance: float) -> Ma
     values = to_working(picture.pixels, data_range=picture.data_range)
     if not _colour(picture):
         if np.ptp(colour) > 0:
-            raise ValueError("is grey, so no pixel has the colour of --mask; use '#ffffff' or a grey")
+            raise ValueError(
+                "is grey, no pixel has the colour of --mask; use a grey like '#ffffff'"
+            )
         return np.asarray(np.abs(values - colour[0]) <= tolerance)
     return np.asarray((np.abs(values - colour) <= tolerance).all(axis=-1))
+
+
+def _size(mask: Mask) -> str:
+    """Width by height, and pages."""
+    return "x".join(str(side) for side in (mask.shape[-1], mask.shape[-2], *mask.shape[:-2]))
 
 
 def _nothing(spec: str) -> str:

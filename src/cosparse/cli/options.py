@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -14,7 +14,7 @@ from cosparse.codecs import SUFFIXES
 from cosparse.operator import AnalysisOperator, load_operator
 
 
-class Quality(str, Enum):
+class Quality(StrEnum):
     """How long to work."""
 
     fast = "fast"
@@ -24,7 +24,7 @@ class Quality(str, Enum):
 
 Paths = Annotated[list[str], typer.Argument(metavar="IN", show_default=False, hidden=True)]
 Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="OUT", help="OUT, said plainly.")
+    str | None, typer.Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")
 ]
 Operator = Annotated[
     str, typer.Option("--operator", metavar="NAME|FILE", help="The prior to repair with.")
@@ -33,7 +33,9 @@ Weight = Annotated[
     float | None,
     typer.Option("--weight", metavar="NUMBER", help="Weight of the prior, instead of automatic."),
 ]
-Level = Annotated[Quality, typer.Option("--quality", metavar="fast|balanced|best", help="Effort.")]
+Level = Annotated[
+    Quality, typer.Option("--quality", metavar="fast|balanced|best", help="How much effort.")
+]
 Format = Annotated[
     str | None,
     typer.Option("--format", metavar="png|tif|jpg|bmp", help="Of the result; else as OUT or IN."),

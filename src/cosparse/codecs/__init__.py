@@ -37,10 +37,8 @@ def decode(fp: BinaryIO, shown: str, max_pixels: int) -> tuple[str, Samples]:
     fp.seek(0)
     try:
         if kind == "tiff":
-            samples = tiff.decode(fp, max_pixels)
-        else:
-            samples = pillow.decode(fp, kind, head, max_pixels)
-        return kind, samples.upright()
+            return kind, tiff.decode(fp, max_pixels).upright()
+        return kind, pillow.decode(fp, kind, head, max_pixels).upright()
     except MemoryError:
         raise
     except RefusedError as error:

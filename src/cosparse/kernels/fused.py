@@ -222,5 +222,5 @@ def image_sparsity(
     for first, (_, rest) in zip(bands, parts, strict=True):
         below = (first + BAND) * stride[0]
         gradient[below : below + len(rest)] += rest
-    folded = fold_border(gradient, image.shape, patch)  # type: ignore[arg-type]
-    return _seen(sum(total for total, _ in parts), folded), folded  # type: ignore[return-value]
+    folded = fold_border(gradient, image.shape, patch)
+    return _seen(sum(total for total, _ in parts), folded), folded

@@ -12,8 +12,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
@@ -41,12 +42,25 @@ class _Threads:
 _threads = _Threads()
 
 
+def _free_blas() -> None:
+    """Let this thread set the limit, whichever set it last.
+
+    From 3.8 on, threadpoolctl lets one thread alone command OpenBLAS and silently ignores the others until
+    that one gives it up. Here the first caller in sets the limit and the last one out lifts it, perhaps on
+    another thread; our lock keeps them apart.
+    """
+    controller: Any = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(controller, "clear_controlling_thread"):
+        controller.clear_controlling_thread(force=True)
+
+
 def _after_fork() -> None:
     # The child inherits the pool without its threads, and perhaps a held lock.
     global _threads
     limiter, inside = _threads.limiter, _threads.inside
     _threads = _Threads()
     if inside and limiter is not None:
+        _free_blas()
         limiter.restore_original_limits()  # type: ignore[attr-defined]
 
 
@@ -81,6 +95,7 @@ def one_blas_thread() -> Iterator[None]:
                 import scipy.linalg.cython_blas  # noqa: F401
 
                 threads.controller = ThreadpoolController()
+            _free_blas()
             threads.limiter = threads.controller.limit(limits=1, user_api="blas")
         threads.inside += 1
     try:
@@ -90,5 +105,7 @@ def one_blas_thread() -> Iterator[None]:
             with threads.lock:
                 threads.inside -= 1
                 if threads.inside == 0 and threads.limiter is not None:
+                    _free_blas()
                     threads.limiter.restore_original_limits()  # type: ignore[attr-defined]
                     threads.limiter = None
+                    _free_blas()

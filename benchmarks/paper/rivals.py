@@ -1,0 +1,84 @@
+"""Choose the constants of the rivals (src/cosparse/baselines) on training photographs, as ours are chosen.
+
+    python benchmarks/paper/rivals.py tv_skimage nlm finite_differences inpaint [--every 40]
+
+prints the mean PSNR over the validation photographs for each setting; the best go into the rival's file by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import product
+
+import cells
+import common
+import numpy as np
+
+import cosparse
+from cosparse.baselines import finite_differences
+from cosparse.reconstruction.tasks import interpolate, smoothed
+
+SIGMAS = (5, 10, 25, 50)
+
+
+def tv_skimage(noisy: np.ndarray, sigma: float, factor: float) -> np.ndarray:
+    from skimage.restoration import denoise_tv_chambolle
+
+    return denoise_tv_chambolle(noisy, weight=factor * sigma, eps=1e-5, max_num_iter=500)
+
+
+def nlm(noisy: np.ndarray, sigma: float, factor: float, size: int) -> np.ndarray:
+    from skimage.restoration import denoise_nl_means
+
+    return denoise_nl_means(noisy, patch_size=size, patch_distance=10, h=factor * sigma, sigma=sigma, fast_mode=True)
+
+
+def tv_engine(noisy: np.ndarray, sigma: float, factor: float, nu: float) -> np.ndarray:
+    return finite_differences.solve(smoothed(noisy, sigma), noisy, None, factor * sigma, nu)
+
+
+def tv_inpaint(image: np.ndarray, percent: float, nu: float, seed: int) -> np.ndarray:
+    mask = np.random.default_rng(seed).random(image.shape) < percent / 100
+    start = interpolate(np.where(mask, 0, image).astype(np.float32), mask)
+    return finite_differences.solve(start, None, None, 1.0, nu, free=mask)
+
+
+def mean(images: list[np.ndarray], repair: Callable[[np.ndarray, int], np.ndarray]) -> float:
+    """PSNR over the photographs; each has noise of its own."""
+    return float(np.mean([
+        cosparse.psnr(image, np.clip(repair(image, i), 0, 255), data_range=255) for i, image in enumerate(images)
+    ]))  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rivals", nargs="+", choices=["tv_skimage", "nlm", "finite_differences", "inpaint"])
+    parser.add_argument("--every", type=int, default=40, help="take every so many-th photograph")
+    args = parser.parse_args()
+    common.need_data()
+    images = common.validation_images(args.every)
+    grids: dict[str, tuple[Callable[..., np.ndarray], list[tuple[float, ...]]]] = {
+        "tv_skimage": (tv_skimage, [(f,) for f in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]),
+        "nlm": (nlm, list(product((0.3, 0.45, 0.6, 0.8, 1.0), (3, 5, 7)))),
+        "finite_differences": (tv_engine, list(product((0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.1, 1.0, 10.0)))),
+    }
+    for rival in args.rivals:
+        if rival == "inpaint":
+            for percent, nu in product((20, 50, 80, 90), (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0)):
+                reached = mean(images, lambda image, i: tv_inpaint(image, percent, nu, i))  # noqa: B023
+                cells.console.print(f"inpaint {percent} % nu={nu}: {reached:.3f} dB")
+            continue
+        repair, grid = grids[rival]
+        for sigma in SIGMAS:
+            found = {
+                setting: mean(images, lambda image, i: repair(common.add_noise(image, sigma, i), sigma, *setting))  # noqa: B023
+                for setting in grid
+            }
+            best = max(found, key=lambda setting: found[setting])
+            shown = "  ".join(f"{'/'.join(map(str, s))} {v:.2f}" for s, v in found.items())
+            cells.console.print(f"{rival} σ={sigma}: best {best} {found[best]:.3f} dB | {shown}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

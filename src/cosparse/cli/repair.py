@@ -1,0 +1,272 @@
+"""The commands denoise, inpaint, upscale and deblur."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import cosparse
+from cosparse.cli.batch import Done, run
+from cosparse.cli.blurs import point_spread
+from cosparse.cli.console import UsageProblem
+from cosparse.cli.files import Job
+from cosparse.cli.masks import mask_maker
+from cosparse.cli.options import (
+    EstimatedSigma,
+    Force,
+    Format,
+    Json,
+    Level,
+    NoSigma,
+    Operator,
+    Output,
+    Paths,
+    Quality,
+    Reference,
+    Repair,
+    Weight,
+    gather,
+)
+from cosparse.images import Picture, default_range
+from cosparse.reconstruction.tasks import default_weight, enlarge
+
+Callback = Callable[[cosparse.Progress], object]
+Border = Annotated[
+    str,
+    typer.Option("--border", metavar="replicate|periodic", help="What lies beyond the border."),
+]
+
+
+def denoise(
+    paths: Paths,
+    output: Output = None,
+    sigma: EstimatedSigma = None,
+    operator: Operator = "default",
+    weight: Weight = None,
+    quality: Level = Quality.balanced,
+    format: Format = None,
+    reference: Reference = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Remove noise.
+
+    IN: files, folders, patterns, or - for stdin. OUT: a file, a folder for
+    several, - for stdout; left out, photo.png becomes photo.denoised.png.
+    """
+    options = gather(
+        paths, output, operator, weight, quality, format, reference, force, json, sigma
+    )
+
+    def work(picture: Picture, job: Job, callback: Callback) -> Done:
+        _no_nan(picture, job)
+        level = _noise(picture, sigma)
+        pixels = cosparse.denoise(
+            picture.pixels, _own(picture, level), **_common(options, picture, callback)
+        )
+        return _done(options, "denoise", pixels, picture, level)
+
+    run(options, "denoised", work)
+
+
+def inpaint(
+    paths: Paths,
+    mask: Annotated[
+        str,
+        typer.Option(
+            "--mask", metavar="MASK", help="What is missing: see above.", show_default=False
+        ),
+    ],
+    output: Output = None,
+    tolerance: Annotated[
+        float, typer.Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.")
+    ] = 20.0,
+    grow: Annotated[
+        int, typer.Option(metavar="PIXELS", help="Widen the mask, for soft edges.", min=0, max=100)
+    ] = 0,
+    sigma: NoSigma = 0.0,
+    operator: Operator = "default",
+    weight: Weight = None,
+    quality: Level = Quality.balanced,
+    format: Format = None,
+    reference: Reference = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Fill in missing pixels: scratches, text, holes.
+
+    IN and OUT as for denoise. MASK: an image (white is missing) or a folder of
+    them, alpha (what is transparent), '#rrggbb' (what has been painted in that
+    colour), or nan (in float TIFF images).
+    """
+    options = gather(
+        paths, output, operator, weight, quality, format, reference, force, json, sigma
+    )
+    if not 0 <= tolerance <= 255:
+        raise UsageProblem(f"--tolerance {tolerance:g}: must lie in 0..255")
+    make = mask_maker(mask, tolerance, grow)
+
+    def work(picture: Picture, job: Job, callback: Callback) -> Done:
+        missing = make(picture, job)
+        pixels = cosparse.inpaint(
+            picture.pixels,
+            missing,
+            sigma=_own(picture, sigma),
+            **_common(options, picture, callback),
+        )
+        like = picture
+        if mask == "alpha" and picture.alpha is not None:
+            whole = np.full_like(picture.alpha, default_range(picture.alpha))
+            like = replace(picture, alpha=whole)
+        return _done(options, "inpaint", pixels, like, sigma)
+
+    run(options, "inpainted", work, opaque=mask == "alpha")
+
+
+def upscale(
+    paths: Paths,
+    factor: Annotated[int, typer.Option(metavar="2|3|4", help="How many times larger.")] = 2,
+    output: Output = None,
+    sigma: NoSigma = 0.0,
+    operator: Operator = "default",
+    weight: Weight = None,
+    quality: Level = Quality.balanced,
+    format: Format = None,
+    reference: Reference = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Enlarge 2, 3 or 4 times, with sharper edges than interpolation.
+
+    IN and OUT as for denoise; OUT left out, photo.png becomes
+    photo.upscaled.png.
+    """
+    options = gather(
+        paths, output, operator, weight, quality, format, reference, force, json, sigma
+    )
+    if factor not in (2, 3, 4):
+        raise UsageProblem(f"--factor {factor}: must be 2, 3 or 4")
+
+    def work(picture: Picture, job: Job, callback: Callback) -> Done:
+        _no_nan(picture, job)
+        pixels = cosparse.upscale(
+            picture.pixels,
+            factor,
+            sigma=_own(picture, sigma),
+            **_common(options, picture, callback),
+        )
+        start = _enlarged(picture, factor) if options.reference else None
+        like = replace(picture, alpha=_enlarged_alpha(picture, factor))
+        return replace(_done(options, "upscale", pixels, like, sigma), before=start)
+
+    run(options, "upscaled", work, factor=factor)
+
+
+def deblur(
+    paths: Paths,
+    kernel: Annotated[
+        str,
+        typer.Option("--kernel", metavar="KERNEL", help="The blur: see above.", show_default=False),
+    ],
+    output: Output = None,
+    sigma: EstimatedSigma = None,
+    border: Border = "replicate",
+    operator: Operator = "default",
+    weight: Weight = None,
+    quality: Level = Quality.balanced,
+    format: Format = None,
+    reference: Reference = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Undo a known blur.
+
+    IN and OUT as for denoise. KERNEL: gaussian:SIGMA, box:SIDE, disk:RADIUS,
+    motion:LENGTH:ANGLE, or an image of what one bright point became.
+    """
+    options = gather(
+        paths, output, operator, weight, quality, format, reference, force, json, sigma
+    )
+    if border not in ("replicate", "periodic"):
+        raise UsageProblem(f"--border {border}: must be replicate or periodic")
+    spread = point_spread(kernel)
+
+    def work(picture: Picture, job: Job, callback: Callback) -> Done:
+        _no_nan(picture, job)
+        level = _noise(picture, sigma)
+        pixels = cosparse.deblur(
+            picture.pixels,
+            spread,
+            sigma=_own(picture, level),
+            border=border,
+            **_common(options, picture, callback),
+        )
+        return _done(options, "deblur", pixels, picture, level)
+
+    run(options, "deblurred", work)
+
+
+def _common(options: Repair, picture: Picture, callback: Callback) -> dict[str, Any]:
+    return {
+        "operator": options.operator,
+        "weight": options.weight,
+        "quality": options.quality,
+        "data_range": picture.data_range,
+        "channel_axis": picture.channel_axis,
+        "callback": callback,
+    }
+
+
+def _done(options: Repair, task: str, pixels: Any, like: Picture, sigma: float) -> Done:
+    weight = (
+        default_weight(task, sigma, options.operator, options.quality)
+        if options.weight is None
+        else options.weight
+    )
+    return Done(pixels, like, sigma, weight)
+
+
+def _noise(picture: Picture, sigma: float | None) -> float:
+    """On 0..255: given, or estimated."""
+    if sigma is not None:
+        return sigma
+    own = cosparse.estimate_sigma(
+        picture.pixels, data_range=picture.data_range, channel_axis=picture.channel_axis
+    )
+    return own * 255.0 / picture.data_range
+
+
+def _own(picture: Picture, sigma: float) -> float:
+    """A noise level on 0..255 in the picture's own units."""
+    return sigma * picture.data_range / 255.0
+
+
+def _no_nan(picture: Picture, job: Job) -> None:
+    if picture.pixels.dtype.kind == "f" and np.isnan(picture.pixels).any():
+        raise ValueError("holds NaN; fill them in first with: cosparse inpaint --mask nan")
+
+
+def _enlarged(picture: Picture, factor: int) -> Any:
+    """Bicubic, for the comparison with a reference."""
+    values = picture.pixels.astype(np.float32)
+    planes = values if picture.channel_axis is None else np.moveaxis(values, -1, 0)
+    if picture.stack:
+        return values
+    if picture.channel_axis is None:
+        return enlarge(planes, factor)
+    return np.stack([enlarge(plane, factor) for plane in planes], axis=-1)
+
+
+def _enlarged_alpha(picture: Picture, factor: int) -> Any:
+    if picture.alpha is None:
+        return None
+    top = default_range(picture.alpha)
+    planes = picture.alpha if picture.stack else picture.alpha[None]
+    large = np.stack([enlarge(p.astype(np.float32), factor).clip(0, top) for p in planes])
+    if picture.alpha.dtype.kind == "u":
+        large = np.rint(large)
+    return (large if picture.stack else large[0]).astype(picture.alpha.dtype)

@@ -1,0 +1,91 @@
+"""The commands demo and studio."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from cosparse.cli.console import UsageProblem, json_line, stdout
+from cosparse.cli.options import Json
+from cosparse.cli.progress import Bar
+
+
+def demo(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the pictures go.")
+    ] = "cosparse-demo",
+    json: Json = False,
+) -> None:
+    """Repair four pictures and draw a sheet of before and after.
+
+    Takes well under a minute. The pictures come with scikit-image; nothing is
+    downloaded.
+    """
+    from cosparse.cli import samples, sheet
+    from cosparse.images import write_image
+
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise UsageProblem(f"{folder}: is a file; name a folder for the pictures")
+    started = time.perf_counter()
+    rows = []
+    with Bar(len(samples.TASKS)) as bar:
+        for make in samples.TASKS:
+            bar.begin(make.__name__)
+            rows.append(make(bar))
+            bar.say(f"{rows[-1].title}: {rows[-1].before.db:.2f} -> {rows[-1].after.db:.2f} dB")
+    folder.mkdir(parents=True, exist_ok=True)
+    for row in rows:
+        for panel in (row.before, row.after, row.truth):
+            write_image(folder / f"{row.task}-{panel.name}.png", panel.pixels)
+    write_image(folder / "sheet.png", sheet.draw(rows))
+    seconds = time.perf_counter() - started
+    if json:
+        for row in rows:
+            json_line(
+                {
+                    "task": row.task,
+                    "psnr_before": row.before.db,
+                    "psnr": row.after.db,
+                    "ssim_before": row.before.ssim,
+                    "ssim": row.after.ssim,
+                    "seconds": row.seconds,
+                }
+            )
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("task")
+    for name in ("PSNR before", "after", "SSIM before", "after", "seconds"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.title,
+            f"{row.before.db:.2f} dB",
+            f"{row.after.db:.2f} dB",
+            f"{row.before.ssim:.3f}",
+            f"{row.after.ssim:.3f}",
+            f"{row.seconds:.1f}",
+        )
+    say = stdout()
+    say.print(table)
+    say.print(f"{folder / 'sheet.png'}: before and after, {seconds:.0f} s in all", soft_wrap=True)
+
+
+def studio(
+    port: Annotated[int, typer.Option(metavar="N", help="Of the page.", min=0, max=65535)] = 7860,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print its address.")
+    ] = False,
+) -> None:
+    """Open the web page, on this machine only (127.0.0.1)."""
+    try:
+        from cosparse.studio import serve
+    except ImportError:
+        raise UsageProblem(
+            "the web page is not installed; install it with: pip install 'cosparse[web]'"
+        ) from None
+    serve(port=port, browser=not no_browser)

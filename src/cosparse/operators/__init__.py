@@ -1,0 +1,1 @@
+"""The shipped operators and the recipes that made them."""

@@ -1,0 +1,498 @@
+"""Every command on real files, with the dB it gains."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+from skimage import data
+
+import cosparse
+from cosparse.cli import main
+from cosparse.cli.blurs import point_spread
+from cosparse.cli.files import plan
+from cosparse.images import read_image, write_image
+from cosparse.reconstruction import measurement
+
+GREY = data.camera()[90:186, 190:286]
+COLOUR = data.astronaut()[30:126, 170:266]
+COMMANDS = [
+    "demo", "denoise", "inpaint", "upscale", "deblur", "learn", "inspect", "compare", "studio",
+]  # fmt: skip
+
+
+def noisy(image, sigma=20.0, top=255):
+    rng = np.random.default_rng(0)
+    return np.clip(np.rint(image + rng.normal(0, sigma, image.shape)), 0, top).astype(image.dtype)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, capsys):
+    """Run a command line; returns the exit code, and stdout as lines (as records if --json)."""
+
+    def call(*arguments, code=0):
+        capsys.readouterr()
+        assert main([str(argument) for argument in arguments]) == code
+        out, call.err = capsys.readouterr()
+        lines = out.splitlines()
+        return [json.loads(line) for line in lines] if "--json" in arguments else lines
+
+    return call
+
+
+PROGRAM = [sys.executable, "-c", "import sys; from cosparse.cli import main; sys.exit(main())"]
+
+
+def environment(**more):
+    return {**os.environ, "PYTHONPATH": str(Path(cosparse.__file__).parents[1]), **more}
+
+
+def files():
+    return sorted(path.as_posix() for path in Path().rglob("*") if path.is_file())
+
+
+# --- denoise, and what all repairs share ----------------------------------------------------------
+
+
+def test_denoise_gains_and_reports(run):
+    write_image("truth.png", GREY)
+    write_image("a.png", noisy(GREY))
+    (record,) = run("denoise", "a.png", "b.png", "--sigma", 20, "--reference", "truth.png", "--json")
+    assert record["psnr"] > record["psnr_before"] + 6
+    assert (record["input"], record["output"], record["sigma"]) == ("a.png", "b.png", 20)
+    assert record["weight"] > 0
+    assert record["iterations"] > 3
+    assert record["energy"] > 0
+    assert record["seconds"] > 0
+    result = read_image("b.png").pixels
+    assert cosparse.psnr(GREY, result) == pytest.approx(record["psnr"], abs=0.01)
+    assert run.err == ""  # no bar where no one watches
+    (line,) = run("denoise", "a.png", "c.png", "--reference", "truth.png", "--quality", "fast")
+    assert re.fullmatch(r"a\.png -> c\.png: [\d.]+ -> [\d.]+ dB, sigma [\d.]+, [\d.]+ s", line)
+    assert run("denoise", "a.png", "d.png", "--weight", "0.01", "--sigma", 20) == []
+    assert cosparse.psnr(noisy(GREY), read_image("d.png").pixels) > 30  # hardly anything done
+
+
+def test_a_photograph_keeps_its_metadata(run):
+    exif = Image.Exif()
+    exif[274], exif[271] = 6, "Maker"
+    turned = Image.fromarray(np.rot90(noisy(COLOUR)))
+    turned.save("photo.jpg", quality=97, exif=exif, icc_profile=b"profile" * 20, dpi=(300, 300))
+    run("denoise", "photo.jpg")
+    result = read_image("photo.denoised.jpg")
+    assert cosparse.psnr(COLOUR, result.pixels) > cosparse.psnr(COLOUR, noisy(COLOUR)) + 6
+    assert result.metadata["icc_profile"] == b"profile" * 20
+    with Image.open("photo.denoised.jpg") as image:
+        assert (image.getexif()[271], image.getexif()[274]) == ("Maker", 1)
+
+
+def test_depths_alpha_and_stacks(run):
+    deep = COLOUR.astype(np.uint16) * 257
+    alpha = np.linspace(0, 65535, deep[..., 0].size).reshape(96, 96).astype(np.uint16)
+    like = cosparse.images.Picture(deep, alpha, -1)
+    write_image("deep.png", noisy(deep, 20 * 257, 65535), like=like)
+    stack = np.stack([GREY, GREY[::-1]])
+    write_image("stack.tif", noisy(stack), like=cosparse.images.Picture(stack, stack=True))
+    unit = (GREY / 255).astype(np.float32)
+    write_image("unit.tif", unit + np.float32(0.08) * np.random.default_rng(0).random(unit.shape))
+    run("denoise", "deep.png", "stack.tif", "unit.tif", "out/", "--sigma", 20)
+    result = read_image("out/deep.png")
+    assert result.pixels.dtype == np.uint16
+    np.testing.assert_array_equal(result.alpha, alpha)
+    assert cosparse.psnr(deep, result.pixels) > 28
+    result = read_image("out/stack.tif")
+    assert result.stack
+    assert cosparse.psnr(stack, result.pixels) > cosparse.psnr(stack, noisy(stack)) + 5
+    result = read_image("out/unit.tif")
+    assert result.pixels.dtype == np.float32
+    assert result.pixels.max() < 1.2
+    run("denoise", "deep.png", "deep.tif", "--quality", "fast")
+    assert read_image("deep.tif").pixels.dtype == np.uint16
+
+
+def test_a_batch_goes_on_past_bad_files(run):
+    for name in ("in/a.png", "in/sub/b.tif", "in/sub/.hidden.png"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        write_image(name, noisy(GREY[:48, :48]))
+        write_image(f"truth-{Path(name).name}", GREY[:48, :48])
+    Path("in/bad.jpg").write_bytes(b"words")
+    records = run("denoise", "in", "gone.png", "out", "--json", code=1)
+    assert [record.get("output") for record in records] == [None, "out/a.png", None, "out/sub/b.tif"]
+    assert "out/sub/b.tif" in files()
+    lines = run.err.splitlines()
+    assert lines[0] == "cosparse: 2 of 4 failed:"
+    assert {line.split(":")[1].strip() for line in lines[1:]} == {"in/bad.jpg", "gone.png"}
+
+
+def test_names_left_out_are_found_again_and_never_replaced(run):
+    write_image("a.png", noisy(GREY[:48, :48]))
+    write_image("b.png", noisy(GREY[:48, :48]))
+    run("denoise", "*.png", "--quality", "fast")
+    assert files() == ["a.denoised.png", "a.png", "b.denoised.png", "b.png"]
+    before = Path("a.denoised.png").stat().st_mtime_ns
+    run("denoise", ".", code=1)  # results of the first run are not taken for inputs
+    assert run.err.count("exists; add --force") == 2
+    assert Path("a.denoised.png").stat().st_mtime_ns == before
+    run("denoise", ".", "--force", "--quality", "fast")
+    assert files() == ["a.denoised.png", "a.png", "b.denoised.png", "b.png"]
+    assert Path("a.denoised.png").stat().st_mtime_ns > before
+    run("denoise", "a.png", "b.png", "-o", "out", "--format", "tif", "--quality", "fast")
+    assert {"out/a.tif", "out/b.tif"} <= set(files())
+
+
+def test_where_results_go(folder):
+    for name in ("a.png", "b.png", "c.png", "d/x.png", "d/e/y.dat"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        write_image(name, GREY[:8, :8], format="png")
+
+    def targets(*paths, output=None, format=None):
+        jobs, problems = plan(paths, output, "denoised", format)
+        assert not problems
+        return {job.name: job.result for job in jobs}
+
+    assert targets("a.png", "b.png", "c.png") == {
+        name: name.replace(".", ".denoised.") for name in ("a.png", "b.png", "c.png")
+    }
+    assert targets("a.png", "out.tif") == {"a.png": "out.tif"}
+    assert targets("a.png", "d") == {"a.png": "d/a.png"}
+    assert targets("a.png", "b.png", "new") == {"a.png": "new/a.png", "b.png": "new/b.png"}
+    assert targets("d", "new", format="jpg") == {"d/x.png": "new/x.jpg"}
+    assert targets("d/e/y.dat") == {"d/e/y.dat": "d/e/y.denoised.png"}
+    assert targets("-") == {"standard input": "-"}
+    assert targets("-", "o.png") == {"standard input": "o.png"}
+    assert targets("a.png", "-") == {"a.png": "-"}
+    assert targets("a.png", "a.png", "b.png", output="new/").keys() == {"a.png", "b.png"}
+
+
+def test_stdin_and_stdout(folder):
+    write_image("a.png", noisy(GREY))
+    done = subprocess.run(
+        [*PROGRAM, "denoise", "-", "--format", "tif"],
+        input=Path("a.png").read_bytes(), capture_output=True, timeout=120, env=environment(),
+    )  # fmt: skip
+    assert done.stderr == b""
+    result = read_image(done.stdout)
+    assert result.format == "tiff"
+    assert cosparse.psnr(GREY, result.pixels) > cosparse.psnr(GREY, noisy(GREY)) + 6
+
+
+# --- inpaint --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scratched():
+    mask = np.zeros((96, 96), bool)
+    mask[::9], mask[:, 20:23] = True, True
+    return mask
+
+
+def test_inpaint_with_a_mask_image(run, scratched):
+    write_image("truth.png", COLOUR)
+    write_image("a.png", np.where(scratched[..., None], np.uint8(0), COLOUR))
+    write_image("mask.png", scratched)
+    (record,) = run("inpaint", "a.png", "--mask", "mask.png", "--reference", "truth.png", "--json")
+    assert record["psnr"] > record["psnr_before"] + 15
+    result = read_image("a.inpainted.png").pixels
+    np.testing.assert_array_equal(result[~scratched], COLOUR[~scratched])
+    Path("masks").mkdir()
+    write_image("masks/a.tif", scratched)
+    run("inpaint", "a.png", "--mask", "masks", "--force", "--quality", "fast")
+    assert cosparse.psnr(COLOUR, read_image("a.inpainted.png").pixels) > 30
+
+
+def test_inpaint_what_is_transparent(run, scratched):
+    alpha = np.where(scratched, 0, 255).astype(np.uint8)
+    shown = np.where(scratched[..., None], np.uint8(0), COLOUR)
+    write_image("a.png", np.dstack([shown, alpha]))
+    run("inpaint", "a.png", "b.png", "--mask", "alpha", "--quality", "fast")
+    result = read_image("b.png")
+    assert (result.alpha == 255).all()
+    assert cosparse.psnr(COLOUR, result.pixels) > cosparse.psnr(COLOUR, shown) + 15
+    run("inpaint", "a.png", "b.jpg", "--mask", "alpha", "--quality", "fast")
+    assert read_image("b.jpg").alpha is None
+
+
+def test_inpaint_a_painted_colour(run, scratched):
+    painted = np.where(scratched[..., None], np.uint8([255, 0, 0]), COLOUR)
+    Image.fromarray(painted).save("a.jpg", quality=95, subsampling=0)
+    run("inpaint", "a.jpg", "b.png", "--mask", "#ff0000", "--tolerance", 60, "--grow", 1)
+    assert cosparse.psnr(COLOUR, read_image("b.png").pixels) > cosparse.psnr(COLOUR, painted) + 12
+    write_image("g.png", np.where(scratched, np.uint8(255), GREY))
+    run("inpaint", "g.png", "h.png", "--mask", "#ffffff", "--quality", "fast")
+    assert cosparse.psnr(GREY, read_image("h.png").pixels) > 25
+
+
+def test_inpaint_nan(run, scratched):
+    holes = np.where(scratched, np.nan, GREY / 255).astype(np.float32)
+    write_image("a.tif", holes)
+    run("inpaint", "a.tif", "b.tif", "--mask", "nan")
+    result = read_image("b.tif").pixels
+    assert np.isfinite(result).all()
+    assert cosparse.psnr(GREY / 255, result) > 25
+
+
+# --- upscale, deblur ------------------------------------------------------------------------------
+
+
+def test_upscale_beats_interpolation(run):
+    measure = measurement.downsampling(3, (96, 96))
+    small = np.stack([measure.forward(COLOUR[..., c].astype(np.float32)) for c in range(3)], -1)
+    alpha = np.full((32, 32), 200, np.uint8)
+    like = cosparse.images.Picture(COLOUR, alpha, -1)
+    write_image("small.png", np.clip(np.rint(small), 0, 255).astype(np.uint8), like=like)
+    write_image("truth.png", COLOUR)
+    (record,) = run(
+        "upscale", "small.png", "large.png", "--factor", 3, "--reference", "truth.png", "--json"
+    )
+    assert record["psnr"] > record["psnr_before"] + 0.5
+    result = read_image("large.png")
+    assert result.pixels.shape == (96, 96, 3)
+    assert (result.alpha == 200).all()
+
+
+@pytest.mark.parametrize("kernel", ["gaussian:1.5", "motion:9:30"])
+def test_deblur(run, kernel):
+    measure = measurement.blur(point_spread(kernel), GREY.shape)
+    blurred = measure.forward(GREY.astype(np.float32))
+    write_image("a.png", np.clip(np.rint(blurred), 0, 255).astype(np.uint8))
+    write_image("truth.png", GREY)
+    (record,) = run("deblur", "a.png", "--kernel", kernel, "--reference", "truth.png", "--json")
+    assert record["psnr"] > record["psnr_before"] + 3
+    assert files() == ["a.deblurred.png", "a.png", "truth.png"]
+
+
+def test_kernels(folder):
+    assert point_spread("box:5").shape == (5, 5)
+    for spec in ("gaussian:2", "box:9", "disk:3", "disk:0.4", "motion:15:30", "motion:1:0"):
+        kernel = point_spread(spec)
+        assert kernel.sum() == pytest.approx(1, abs=1e-5)
+        assert min(kernel.shape) % 2 == 1
+        np.testing.assert_allclose(kernel, kernel[::-1, ::-1], atol=1e-7)
+    across, up = point_spread("motion:15:0"), point_spread("motion:15:90")
+    np.testing.assert_allclose(across, up.T, atol=1e-9)
+    assert np.flatnonzero(across.sum(axis=1) > 1e-9).tolist() == [len(across) // 2]
+    rising = point_spread("motion:15:45")
+    assert rising[: len(rising) // 2, len(rising) // 2 + 1 :].sum() > 0.4  # up and to the right
+    write_image("spread.tif", point_spread("disk:3").astype(np.float32))
+    np.testing.assert_allclose(point_spread("spread.tif"), point_spread("disk:3"), atol=1e-6)
+    write_image("even.png", np.full((4, 6), 9, np.uint8))
+    assert point_spread("even.png").shape == (5, 7)
+
+
+# --- learn, inspect, compare ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def photos(folder):
+    Path("photos").mkdir()
+    write_image("photos/a.png", data.camera()[::2, ::2])
+    write_image("photos/b.jpg", data.astronaut()[:200, :200])
+
+
+def test_learn_and_use_it(run, photos):
+    Path("photos/bad.png").write_bytes(b"words")
+    lines = run(
+        "learn", "photos", "-o", "mine.safetensors", "--rows", 72, "--count", 8000,
+        "--iterations", 40, "--seed", 3, code=1,
+    )  # fmt: skip
+    assert "photos/bad.png" in run.err
+    assert lines[-1] == "Use it:  cosparse denoise photo.png --operator mine.safetensors"
+    assert read_image("mine.atoms.png").pixels.shape[0] > 50
+    assert cosparse.load_operator("mine.safetensors").shape == (72, 64)
+    write_image("truth.png", GREY)
+    write_image("a.png", noisy(GREY))
+    (record,) = run(
+        "denoise", "a.png", "--operator", "mine.safetensors", "--reference", "truth.png", "--json"
+    )
+    assert record["psnr"] > record["psnr_before"] + 5
+
+
+def test_learning_stops_and_goes_on(run, photos, monkeypatch):
+    arguments = ["--rows", 20, "--size", 4, "--count", 2000, "--json"]
+    (whole,) = run("learn", "photos", "-o", "a.safetensors", "--iterations", 30, *arguments)
+    assert (whole["iterations"], whole["patches"]) == (30, 2000)
+    keep = ["--checkpoint", "state", "-o", "b.safetensors", *arguments]
+    really, seen = cosparse.learn_operator, []
+
+    def interrupted(*args, callback, **options):
+        def stop(progress):
+            seen.append(progress.iteration)
+            if progress.iteration == 10:
+                raise KeyboardInterrupt
+
+        return really(*args, callback=stop, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cosparse, "learn_operator", interrupted)
+        run("learn", "photos", "--iterations", 30, *keep, code=130)
+    assert run.err == "cosparse: stopped; state keeps the state, --resume goes on from it\n"
+    assert "b.safetensors" not in files()
+    run("learn", "photos", "--iterations", 30, *keep, code=2)
+    assert "add --resume" in run.err
+    run("learn", "photos", "--iterations", 30, *keep, "--resume")
+    a, b = (cosparse.load_operator(f"{name}.safetensors") for name in "ab")
+    np.testing.assert_array_equal(a.matrix, b.matrix)
+
+
+def test_learning_holds_only_windows_of_many_photographs(photos, run, monkeypatch):
+    monkeypatch.setattr("cosparse.cli.learn.MEMORY", 20_000)
+    (record,) = run(
+        "learn", "photos", "-o", "a.safetensors", "--rows", 20, "--size", 4, "--iterations", 5, "--json"
+    )
+    assert 5_000 < record["patches"] <= 20_000
+
+
+def test_inspect(run):
+    lines = "\n".join(run("inspect", "--atoms", "atoms.png", "--plot", "values.svg"))
+    operator = cosparse.load_operator()
+    assert re.search(rf"condition +{operator.condition:.5g}", lines)
+    assert re.search(rf"coherence +{operator.coherence:.5g}", lines)
+    assert read_image("atoms.png").pixels.shape == operator.atoms_image(scale=6).shape
+    assert "<svg" in Path("values.svg").read_text()
+    operator.save("mine.safetensors")
+    (record,) = run("inspect", "mine.safetensors", "--json")
+    assert record["atoms"] == operator.shape[0]
+
+
+def test_compare(run):
+    write_image("a.png", COLOUR)
+    write_image("b.png", noisy(COLOUR).astype(np.uint16) * 257)
+    (record,) = run("compare", "a.png", "b.png", "--json")
+    assert record["psnr"] == pytest.approx(cosparse.psnr(COLOUR, noisy(COLOUR)), abs=1e-3)
+    want = cosparse.ssim(COLOUR, noisy(COLOUR), channel_axis=-1)
+    assert record["ssim"] == pytest.approx(want, abs=1e-4)
+    (line,) = run("compare", "a.png", "b.png")
+    assert line.startswith(f"PSNR {record['psnr']:.2f} dB")
+    assert run("compare", "a.png", "a.png") == ["identical"]
+
+
+# --- demo, studio, the program itself -------------------------------------------------------------
+
+
+def test_demo(run):
+    records = run("demo", "--json")
+    gained = {record["task"]: record["psnr"] - record["psnr_before"] for record in records}
+    assert gained["denoise"] > 10
+    assert gained["inpaint"] > 20
+    assert gained["upscale"] > 0.8
+    assert gained["deblur"] > 3
+    assert all(record["ssim"] > record["ssim_before"] for record in records)
+    sheet = read_image("cosparse-demo/sheet.png").pixels
+    assert sheet.shape[0] > 1000
+    assert sheet.shape[1] > 1500
+    assert len(files()) == 13
+
+
+def test_studio(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cosparse.studio", None)
+    run("studio", code=2)
+    assert run.err == (
+        "cosparse: the web page is not installed; install it with: pip install 'cosparse[web]'\n"
+    )
+    calls = []
+    page = types.SimpleNamespace(serve=lambda **options: calls.append(options))
+    monkeypatch.setitem(sys.modules, "cosparse.studio", page)
+    run("studio", "--port", 9000, "--no-browser")
+    assert calls == [{"port": 9000, "browser": False}]
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_fits_a_screen_and_shows_an_example(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run(*([command] if command else []), "--help")
+    assert len(lines) <= 32
+    assert max(map(len, lines)) <= 80
+    examples = lines[next(i for i, line in enumerate(lines) if "Example" in line) + 1 :]
+    assert examples
+    assert all(line.strip().startswith(f"cosparse {command or ''}".strip()) for line in examples)
+    if command is None:
+        assert all(any(line.split()[:1] == [name] for line in lines) for name in COMMANDS)
+        assert run() == lines
+
+
+def test_version_and_completion(run):
+    assert run("--version") == [f"cosparse {cosparse.__version__}"]
+    words = {"COMP_WORDS": "cosparse den", "COMP_CWORD": "1", "_COSPARSE_COMPLETE": "complete_bash"}
+    done = subprocess.run(PROGRAM, capture_output=True, timeout=120, env=environment(**words))
+    assert done.stdout.split() == [b"denoise"]
+
+
+def test_ctrl_c_leaves_no_half_file(run, monkeypatch):
+    write_image("a.png", noisy(GREY[:32, :32]))
+    write_image("b.png", noisy(GREY[:32, :32]))
+    really, written = Path.write_bytes, []
+
+    def half(self, data):
+        written.append(self)
+        if len(written) < 2:
+            return really(self, data)
+        really(self, data[:20])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    run("denoise", "a.png", "b.png", "out/", "--quality", "fast", code=130)
+    assert run.err == "cosparse: stopped; 1 of 2 done\n"
+    assert files() == ["a.png", "b.png", "out/a.png"]
+
+
+def test_debug_shows_where(run):
+    run("denoise", "gone.png", "--debug", code=1)
+    assert "Traceback" not in run.err  # nothing to trace: it was never begun
+    Path("a.png").write_bytes(b"words")
+    run("denoise", "a.png", "--debug", code=1)
+    assert "Traceback" in run.err
+    run("denoise", "a.png", code=1)
+    assert "Traceback" not in run.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_a_terminal_sees_progress(folder):
+    import pty
+
+    write_image("a.png", noisy(GREY))
+    write_image("truth.png", GREY)
+    main_end, other_end = pty.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, "denoise", "a.png", "--reference", "truth.png"],
+        stderr=other_end, stdout=subprocess.PIPE, env=environment(TERM="xterm", COLUMNS="100"),
+    )  # fmt: skip
+    os.close(other_end)
+    seen = b""
+    while True:
+        try:
+            part = os.read(main_end, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    out, _ = process.communicate(timeout=60)
+    os.close(main_end)
+    assert process.returncode == 0
+    assert out == b""
+    text = seen.decode()
+    assert "━" in text
+    assert re.search(r"\d\d\.\d\d dB", text)
+    assert "a.png -> a.denoised.png: " in text
+
+
+def test_a_stack_written_by_others(run):
+    tifffile.imwrite("stack.tif", noisy(np.stack([GREY[:40, :40]] * 3)), photometric="minisblack")
+    (record,) = run("denoise", "stack.tif", "--json", "--quality", "fast")
+    assert record["iterations"] > 3
+    assert read_image("stack.denoised.tif").pixels.shape == (3, 40, 40)
