@@ -1,8 +1,9 @@
-"""What the scripts of this folder share: the cells of a table, computed once and kept; the CSV; the printed table.
+"""What the scripts of this folder share: cells computed once and kept, the CSV, the printed table.
 
-A cell's result is kept in .benchmarks-cache/ under a digest of everything it depends on: the method and its settings,
-the operator, the image, the noise and the code that computes it (without comments and docstrings). A stopped run goes
-on where it was; a change of code or operator computes anew just what it touches.
+A cell's result is kept in .benchmarks-cache/ under a digest of everything it depends on: the method and
+its settings, the operator, the image, the noise and the code that computes it (without comments and
+docstrings). A stopped run goes on where it was; a change of code or operator computes anew just what it
+touches.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import common
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 import cosparse
@@ -43,7 +51,7 @@ QUICK = 128  # side of the crop of --quick
 console = Console(width=None if sys.stdout.isatty() else 170)
 
 
-# -- digests ---------------------------------------------------------------------------------------------------------
+# -- digests
 
 
 def digest(*parts: Any) -> str:
@@ -86,11 +94,15 @@ def code(*places: str) -> str:
 
 
 def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def our_version(operator: AnalysisOperator) -> str:
-    """cosparse's version and a digest of the engine and the operator: the same figures need the same of it."""
+    """cosparse's version and a digest of engine and operator: the same one, the same figures."""
     return f"{cosparse.__version__}+{digest(code(*ENGINE), operator)[:8]}"
 
 
@@ -113,7 +125,9 @@ def _installed(package: str) -> bool:
     return True
 
 
-def described(method: str, quality: str, seed: int, operator: AnalysisOperator) -> tuple[dict[str, Any], list[Any]]:
+def described(
+    method: str, quality: str, seed: int, operator: AnalysisOperator
+) -> tuple[dict[str, Any], list[Any]]:
     """The columns that say who made a figure and with what, and what of it a cached result depends on."""
     if method == "ours":
         row = {"method": method, "quality": quality, "seed": seed, "version": our_version(operator)}
@@ -129,7 +143,11 @@ def chosen_methods(args: argparse.Namespace, methods: Sequence[str]) -> list[str
     """Those asked for, or all that are installed."""
     if args.methods:
         return list(args.methods)
-    here = [method for method in methods if not (SOURCE / "baselines" / f"{method}.py").exists() or available(method)]
+    here = [
+        method
+        for method in methods
+        if not (SOURCE / "baselines" / f"{method}.py").exists() or available(method)
+    ]
     for method in methods:
         if method not in here:
             console.print(f"{method} is left out: pip install 'cosparse\\[bench]' brings it")
@@ -141,7 +159,7 @@ def chosen_operator(args: argparse.Namespace) -> AnalysisOperator:
     return resolve(args.operator, args.quality)
 
 
-# -- cells -----------------------------------------------------------------------------------------------------------
+# -- cells
 
 
 @dataclass(frozen=True)
@@ -211,17 +229,25 @@ def quality_of(truth: np.ndarray, result: np.ndarray) -> dict[str, float]:
     }
 
 
-# -- the command line ------------------------------------------------------------------------------------------------
+# -- the command line
 
 
-def parser(text: str | None, *, images: Sequence[str] = (), methods: Sequence[str] = ()) -> argparse.ArgumentParser:
+def parser(
+    text: str | None, *, images: Sequence[str] = (), methods: Sequence[str] = ()
+) -> argparse.ArgumentParser:
     """The options all scripts have."""
     made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--quality", choices=["fast", "balanced", "best"], default="balanced", help="of ours")
-    made.add_argument("--operator", default=None, help="a shipped one's name or a file; default: as --quality")
+    made.add_argument(
+        "--operator", default=None, help="a shipped one's name or a file; default: as --quality"
+    )
     made.add_argument("--seed", type=int, default=0, help="of noise and masks")
-    made.add_argument("--quick", action="store_true", help=f"one image, {QUICK}x{QUICK} pixels: only shows it runs")
-    made.add_argument("--output", type=Path, default=None, help="folder of the CSV (default benchmarks/results)")
+    made.add_argument(
+        "--quick", action="store_true", help=f"one image, {QUICK}x{QUICK} pixels: only shows it runs"
+    )
+    made.add_argument(
+        "--output", type=Path, default=None, help="folder of the CSV (default benchmarks/results)"
+    )
     if images:
         made.add_argument("--images", nargs="+", choices=images, default=None, metavar="NAME")
     if methods:
@@ -249,7 +275,7 @@ def pictures(args: argparse.Namespace, names: Iterable[str]) -> dict[str, np.nda
     return {chosen[0]: np.ascontiguousarray(image[top : top + QUICK, left : left + QUICK])}
 
 
-# -- CSV -------------------------------------------------------------------------------------------------------------
+# -- CSV
 
 
 def published(table: str) -> list[dict[str, str]]:
@@ -270,8 +296,8 @@ def read_rows(folder: Path, name: str) -> list[dict[str, str]]:
 def write_rows(folder: Path, name: str, rows: list[dict[str, Any]], names: Sequence[str]) -> Path:
     """Write rows to FOLDER/NAME.csv, keeping those of an earlier run that this one did not compute.
 
-    Two rows are the same entry if they agree in the columns `names`. Rows of an older version of a method that this
-    run used with another version are dropped: a table never mixes two states of the code.
+    Two rows are the same entry if they agree in the columns `names`. Rows of an older version of a method
+    that this run used with another version are dropped: a table never mixes two states of the code.
     """
 
     def entry(row: dict[str, Any]) -> tuple[str, ...]:
@@ -307,7 +333,7 @@ def _order(value: Any) -> tuple[int, float, str]:
         return 1, 0.0, str(value)
 
 
-# -- printed tables --------------------------------------------------------------------------------------------------
+# -- printed tables
 
 
 def show(title: str, columns: Sequence[str], lines: Iterable[Sequence[Any]], caption: str = "") -> None:

@@ -1,9 +1,9 @@
-"""Table I: five images, five noise levels; ours and its rivals on the same noise, beside the published figures.
+"""Table I: five images, five noise levels, ours and its rivals beside the published figures.
 
-    python benchmarks/paper/denoising.py [--quality best] [--images lena ...] [--sigma 5 ...] [--methods ours ...]
+    python benchmarks/paper/denoising.py [--quality best] [--images lena] [--sigma 5] [--methods ours]
 
-The noise is float and unquantised, from numpy.random.default_rng(seed). Results are clipped to 0..255, not rounded.
-Writes benchmarks/results/denoising.csv.
+The noise is float and unquantised, from numpy.random.default_rng(seed). Results are clipped to 0..255,
+not rounded. Writes benchmarks/results/denoising.csv.
 """
 
 from __future__ import annotations

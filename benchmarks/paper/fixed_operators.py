@@ -1,10 +1,11 @@
 """The learned operator against those it could have been: the plain and the overcomplete cosine transform.
 
     python benchmarks/paper/fixed_operators.py [--quality best] [--images lena ...]
-    python benchmarks/paper/fixed_operators.py --tune      their best weight, nu and iterations, on training photographs
+    python benchmarks/paper/fixed_operators.py --tune      finds their best constants on training photographs
 
-The same engine, the same penalty, noise of σ = 25; each with its own best weight, nu and number of iterations. Judged on
-validation photographs and on the five test images. Writes benchmarks/results/fixed_operators.csv.
+The same engine, the same penalty, noise of σ = 25; each with its own best weight, nu and number of
+iterations. Judged on validation photographs and on the five test images. Writes
+benchmarks/results/fixed_operators.csv.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def repaired(
     stage = Stage(weight * 128 / mass(operator), Penalty.log(nu), iterations)
     energy = Energy(Prior(operator, stage.penalty, stride), stage.weight, noisy)
     start = np.ascontiguousarray(smoothed(noisy, SIGMA))
-    done = minimise([(energy, iterations)], start, first_step=first_step(stage, operator), tolerance=0.0, callback=follow)
+    done = minimise(
+        [(energy, iterations)], start, first_step=first_step(stage, operator), tolerance=0.0, callback=follow
+    )
     return np.asarray(done[-1].point)
 
 
@@ -63,8 +66,12 @@ def tune(every: int, grid: Sequence[tuple[float, float]], limit: int = 40) -> No
             mean = np.mean(curves, axis=0)
             at = int(mean.argmax())
             best = max(best, (float(mean[at]), weight, nu, at + 1))
-            cells.console.print(f"{name}: weight {weight} nu {nu}: {mean[at]:.3f} dB after {at + 1}, last {mean[-1]:.3f}")
-        cells.console.print(f"{name}: best {best[0]:.3f} dB, weight {best[1]}, nu {best[2]}, {best[3]} iterations")
+            cells.console.print(
+                f"{name}: weight {weight} nu {nu}: {mean[at]:.3f} dB after {at + 1}, last {mean[-1]:.3f}"
+            )
+        cells.console.print(
+            f"{name}: best {best[0]:.3f} dB, weight {best[1]}, nu {best[2]}, {best[3]} iterations"
+        )
 
 
 def cell(
@@ -96,8 +103,8 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser = cells.parser(__doc__, images=common.DENOISING, methods=METHODS)
     parser.add_argument("--tune", action="store_true", help="choose the constants on training photographs")
     parser.add_argument("--every", type=int, default=40, help="for --tune: take every so many-th photograph")
-    parser.add_argument("--weight", nargs="+", type=float, default=[0.8, 1.1, 1.4, 1.8, 2.3])
-    parser.add_argument("--nu", nargs="+", type=float, default=[0.02, 0.05, 0.1, 0.2])
+    parser.add_argument("--weight", nargs="+", type=float, default=[0.9, 1.0, 1.1, 1.25, 1.4, 1.6])
+    parser.add_argument("--nu", nargs="+", type=float, default=[0.05, 0.1, 0.2, 0.3, 0.5])
     args = cells.parse(parser, argv)
     if args.tune:
         tune(args.every, list(product(args.weight, args.nu)))
@@ -116,7 +123,9 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     rows = cells.compute("fixed_operators", work)
     columns = ("set", "image", "method", "psnr", "ssim", "quality", "seed", "version")
     rows = [{column: row[column] for column in columns} for row in rows]
-    path = cells.write_rows(args.output, "fixed_operators", rows, ("set", "image", "method", "quality", "seed"))
+    path = cells.write_rows(
+        args.output, "fixed_operators", rows, ("set", "image", "method", "quality", "seed")
+    )
     report(rows, args)
     cells.console.print(f"written: {path}")
     return rows
@@ -129,9 +138,12 @@ def report(rows: list[dict[str, Any]], args: Any) -> None:
     def line(where: str, image: str | None) -> list[str]:
         chosen = [row for row in rows if row["set"] == where and image in (None, row["image"])]
         means = {
-            m: [float(np.mean([row[k] for row in chosen if row["method"] == m])) for k in ("psnr", "ssim")] for m in methods
+            m: [float(np.mean([row[k] for row in chosen if row["method"] == m])) for k in ("psnr", "ssim")]
+            for m in methods
         }
-        gaps = [f"{means['ours'][0] - means[m][0]:+.2f}" if "ours" in means else "" for m in methods if m in FIXED]
+        gaps = [
+            f"{means['ours'][0] - means[m][0]:+.2f}" if "ours" in means else "" for m in methods if m in FIXED
+        ]
         return [where, image or "mean", *(cells.pair(*means[m]) for m in methods), *gaps]
 
     names = dict.fromkeys(row["image"] for row in rows if row["set"] == "test")
@@ -142,9 +154,12 @@ def report(rows: list[dict[str, Any]], args: Any) -> None:
     if "ours" in methods:
         for where, fixed in product(("test", "validation"), (m for m in methods if m in FIXED)):
             ours, other = (
-                np.mean([row["psnr"] for row in rows if row["set"] == where and row["method"] == m]) for m in ("ours", fixed)
+                np.mean([row["psnr"] for row in rows if row["set"] == where and row["method"] == m])
+                for m in ("ours", fixed)
             )
-            cells.verdict(f"above the {fixed} on the {where} images: {ours:.3f} and {other:.3f} dB", ours > other)
+            cells.verdict(
+                f"above the {fixed} on the {where} images: {ours:.3f} and {other:.3f} dB", ours > other
+            )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Table II: three images with 90, 80, 50 and 20 % of the pixels missing, beside the published figures.
 
-    python benchmarks/paper/inpainting.py [--quality best] [--images lena ...] [--missing 90 ...] [--methods ours ...]
+    python benchmarks/paper/inpainting.py [--quality best] [--images lena] [--missing 90] [--methods ours]
 
-Missing is where numpy.random.default_rng(seed).random(shape) < percent / 100. Results are clipped to 0..255, not
-rounded. Biharmonic inpainting is left out where a hole is too large for it. Writes benchmarks/results/inpainting.csv.
+Missing is where numpy.random.default_rng(seed).random(shape) < percent / 100. Results are clipped to
+0..255, not rounded. Biharmonic inpainting is left out where a hole is too large for it. Writes
+benchmarks/results/inpainting.csv.
 """
 
 from __future__ import annotations

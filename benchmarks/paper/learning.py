@@ -1,10 +1,11 @@
-"""How learning goes: the objective against iterations and seconds, from several starts and with several penalties.
+"""How learning goes: objective against iterations and seconds, for several starts and penalties.
 
     python benchmarks/paper/learning.py [--patches 200000] [--iterations 400] [--runs "log, random" ...]
 
-The paper says that the start (random or an overcomplete DCT) does not matter and that learning took about ten minutes on
-four cores. Each run is judged by its own best denoising of validation photographs (σ = 25). Seconds are this machine's.
-Writes benchmarks/results/learning.csv (a row a run) and learning_curves.csv (a row an iteration, thinned).
+The paper says that the start (random or an overcomplete DCT) does not matter and that learning took about
+ten minutes on four cores. Each run is judged by its own best denoising of validation photographs (σ =
+25). Seconds are this machine's. Writes benchmarks/results/learning.csv (a row a run) and
+learning_curves.csv (a row an iteration, thinned).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PAPER_SECONDS = 600
 
 
 def weights(penalty: Penalty, patches: np.ndarray) -> tuple[float, float]:
-    """κ and μ for a penalty: its own, or those of its twin with or without the square, brought to the same balance.
+    """κ and μ of a penalty: its own, or those of its twin with or without the square, rescaled.
 
     The gradient of g²/2 is g times that of g, so that squaring asks for weights larger by the typical g.
     """
@@ -65,7 +66,9 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser = cells.parser(__doc__)
     parser.add_argument("--patches", type=int, default=100_000)
     parser.add_argument("--iterations", type=int, default=400)
-    parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN", help="; ".join(RUNS))
+    parser.add_argument(
+        "--runs", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN", help="; ".join(RUNS)
+    )
     args = cells.parse(parser, argv)
     if args.quick:
         args.patches, args.iterations = 2000, 10
@@ -101,16 +104,16 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     data = cells.digest(patches, *images)
     work = [
         cells.Cell(
-            {"run": name, "patches": args.patches, "limit": args.iterations, "quality": args.quality, "seed": args.seed,
-             "version": version},
+            {"run": name, "patches": args.patches, "limit": args.iterations, "quality": args.quality,
+             "seed": args.seed, "version": version},
             ["learning", name, repr(RUNS[name]), args.iterations, args.quality, data, version],
             lambda name=name: learned(name),  # type: ignore[misc]
         )
         for name in args.runs
     ]  # fmt: skip
     found = cells.compute("learning", work)
-    columns = ("run", "kappa", "mu", "iterations", "evaluations", "seconds", "objective", "coherence", "condition", "psnr",
-               "patches", "limit", "quality", "seed", "version")  # fmt: skip
+    columns = ("run", "kappa", "mu", "iterations", "evaluations", "seconds", "objective", "coherence",
+               "condition", "psnr", "patches", "limit", "quality", "seed", "version")  # fmt: skip
     rows = [{column: row[column] for column in columns} for row in found]
     curves = [
         {"run": row["run"], "iteration": i, "seconds": s, "objective": v}
@@ -120,7 +123,18 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     ]
     path = cells.write_rows(args.output, "learning", rows, ("run", "patches", "limit", "quality", "seed"))
     cells.write_rows(args.output, "learning_curves", curves, ("run", "iteration"))
-    shown = ("run", "kappa", "mu", "iterations", "evaluations", "seconds", "objective", "coherence", "condition", "psnr")
+    shown = (
+        "run",
+        "kappa",
+        "mu",
+        "iterations",
+        "evaluations",
+        "seconds",
+        "objective",
+        "coherence",
+        "condition",
+        "psnr",
+    )
     cells.show(
         f"Learning {ROWS} atoms from {args.patches} patches",
         shown,
@@ -129,7 +143,9 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     )
     starts = [row["psnr"] for row in rows if row["run"].startswith("log, ")]
     if len(starts) > 1:
-        cells.verdict(f"the starts end within {max(starts) - min(starts):.3f} dB", max(starts) - min(starts) < 0.1)
+        cells.verdict(
+            f"the starts end within {max(starts) - min(starts):.3f} dB", max(starts) - min(starts) < 0.1
+        )
     cells.console.print(f"written: {path}")
     return rows
 

@@ -2,9 +2,10 @@
 
     python benchmarks/paper/modern.py [--quality best] [--sigma 25] [--bm3d] [--count 10]
 
-Noise of σ = 15, 25 and 50, float and unquantised; image number i has the seed --seed + i. Beside ours stand the figures
-the methods' authors and later papers report; --bm3d runs PyPI's bm3d on the same noise too. The network-free ones among
-them are K-SVD, FoE, BM3D, EPLL and opt-MRF. Writes benchmarks/results/modern.csv.
+Noise of σ = 15, 25 and 50, float and unquantised; image number i has the seed --seed + i. Beside ours
+stand the figures the methods' authors and later papers report; --bm3d runs PyPI's bm3d on the same noise
+too. The network-free ones among them are K-SVD, FoE, BM3D, EPLL and opt-MRF. Writes
+benchmarks/results/modern.csv.
 """
 
 from __future__ import annotations
@@ -78,17 +79,27 @@ def report(rows: list[dict[str, Any]], args: Any, count: int, about: str) -> Non
     def mean(where: str, sigma: int, method: str, key: str, image: str | None = None) -> float:
         return float(np.mean([
             row[key] for row in rows
-            if (row["set"], row["sigma"], row["method"]) == (where, sigma, method) and image in (None, row["image"])
+            if (row["set"], row["sigma"], row["method"]) == (where, sigma, method)
+            and image in (None, row["image"])
         ]))  # fmt: skip
 
     lines: list[list[str]] = [
-        [method, "here", *(cells.pair(mean("bsd68", s, method, "psnr"), mean("bsd68", s, method, "ssim")) for s in args.sigma)]
+        [
+            method,
+            "here",
+            *(
+                cells.pair(mean("bsd68", s, method, "psnr"), mean("bsd68", s, method, "ssim"))
+                for s in args.sigma
+            ),
+        ]
         for method in methods
     ]
     lines.append([])
     for method, figures in PUBLISHED.items():
         shown = [figures[SIGMAS.index(s)] for s in args.sigma]
-        lines.append([method, "published", *("" if figure is None else f"{figure:.2f}     " for figure in shown)])
+        lines.append(
+            [method, "published", *("" if figure is None else f"{figure:.2f}     " for figure in shown)]
+        )
     cells.show(
         f"BSD68, mean of {count} images, dB and SSIM; {args.quality}; {about}",
         ["method", "source", *(f"σ={sigma}" for sigma in args.sigma)],
@@ -100,7 +111,12 @@ def report(rows: list[dict[str, Any]], args: Any, count: int, about: str) -> Non
         "The paper's images, dB",
         ["σ", "method", *images, "mean"],
         [
-            [str(s), m, *(mean("paper", s, m, "psnr", image) for image in images), mean("paper", s, m, "psnr")]
+            [
+                str(s),
+                m,
+                *(mean("paper", s, m, "psnr", image) for image in images),
+                mean("paper", s, m, "psnr"),
+            ]
             for s in args.sigma
             for m in methods
         ],

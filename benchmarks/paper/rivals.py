@@ -1,21 +1,22 @@
-"""Choose the constants of the rivals (src/cosparse/baselines) on training photographs, as ours are chosen.
+"""Choose the constants of the rivals (src/cosparse/baselines) on training photographs.
 
     python benchmarks/paper/rivals.py tv_skimage nlm finite_differences inpaint [--every 40]
 
-prints the mean PSNR over the validation photographs for each setting; the best go into the rival's file by hand.
+prints the mean PSNR over the validation photographs for each setting; the best go into the rival's file
+by hand.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import cells
 import common
 import numpy as np
 
-import cosparse
 from cosparse.baselines import finite_differences
 from cosparse.reconstruction.tasks import interpolate, smoothed
 
@@ -31,7 +32,9 @@ def tv_skimage(noisy: np.ndarray, sigma: float, factor: float) -> np.ndarray:
 def nlm(noisy: np.ndarray, sigma: float, factor: float, size: int) -> np.ndarray:
     from skimage.restoration import denoise_nl_means
 
-    return denoise_nl_means(noisy, patch_size=size, patch_distance=10, h=factor * sigma, sigma=sigma, fast_mode=True)
+    return denoise_nl_means(
+        noisy, patch_size=size, patch_distance=10, h=factor * sigma, sigma=sigma, fast_mode=True
+    )
 
 
 def tv_engine(noisy: np.ndarray, sigma: float, factor: float, nu: float) -> np.ndarray:
@@ -47,12 +50,20 @@ def tv_inpaint(image: np.ndarray, percent: float, nu: float, seed: int) -> np.nd
 def mean(images: list[np.ndarray], repair: Callable[[np.ndarray, int], np.ndarray]) -> float:
     """PSNR over the photographs; each has noise of its own."""
     return float(np.mean([
-        cosparse.psnr(image, np.clip(repair(image, i), 0, 255), data_range=255) for i, image in enumerate(images)
+        cells.quality_of(image, repair(image, i))["psnr"] for i, image in enumerate(images)
     ]))  # fmt: skip
 
 
+def _denoised(
+    image: np.ndarray, i: int, repair: Callable[..., np.ndarray], sigma: float, setting: tuple[float, ...]
+) -> np.ndarray:
+    return repair(common.add_noise(image, sigma, i), sigma, *setting)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("rivals", nargs="+", choices=["tv_skimage", "nlm", "finite_differences", "inpaint"])
     parser.add_argument("--every", type=int, default=40, help="take every so many-th photograph")
     args = parser.parse_args()
@@ -61,7 +72,10 @@ def main() -> None:
     grids: dict[str, tuple[Callable[..., np.ndarray], list[tuple[float, ...]]]] = {
         "tv_skimage": (tv_skimage, [(f,) for f in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]),
         "nlm": (nlm, list(product((0.3, 0.45, 0.6, 0.8, 1.0), (3, 5, 7)))),
-        "finite_differences": (tv_engine, list(product((0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.1, 1.0, 10.0)))),
+        "finite_differences": (
+            tv_engine,
+            list(product((0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.1, 1.0, 10.0))),
+        ),
     }
     for rival in args.rivals:
         if rival == "inpaint":
@@ -72,12 +86,14 @@ def main() -> None:
         repair, grid = grids[rival]
         for sigma in SIGMAS:
             found = {
-                setting: mean(images, lambda image, i: repair(common.add_noise(image, sigma, i), sigma, *setting))  # noqa: B023
+                setting: mean(images, partial(_denoised, repair=repair, sigma=sigma, setting=setting))
                 for setting in grid
             }
             best = max(found, key=lambda setting: found[setting])
             shown = "  ".join(f"{'/'.join(map(str, s))} {v:.2f}" for s, v in found.items())
-            cells.console.print(f"{rival} σ={sigma}: best {best} {found[best]:.3f} dB | {shown}", soft_wrap=True)
+            cells.console.print(
+                f"{rival} σ={sigma}: best {best} {found[best]:.3f} dB | {shown}", soft_wrap=True
+            )
 
 
 if __name__ == "__main__":

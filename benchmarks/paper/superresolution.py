@@ -2,10 +2,10 @@
 
     python benchmarks/paper/superresolution.py [--quality best] [--images lena ...] [--methods ours bicubic]
 
-The image is cropped at its right and lower border to a multiple of three, shrunk in float by antialiased bicubic
-interpolation (a = -0.5), for the noisy figure with noise of σ = 8 added to the small image, and enlarged again. The
-whole crop counts, clipped to 0..255, not rounded. Our bicubic row must agree with the paper's. Writes
-benchmarks/results/superresolution.csv.
+The image is cropped at its right and lower border to a multiple of three, shrunk in float by antialiased
+bicubic interpolation (a = -0.5), for the noisy figure with noise of σ = 8 added to the small image, and
+enlarged again. The whole crop counts, clipped to 0..255, not rounded. Our bicubic row must agree with the
+paper's. Writes benchmarks/results/superresolution.csv.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def cell(
     def repair() -> np.ndarray:
         if method == "bicubic":
             return enlarge(given, FACTOR)
-        return cosparse.upscale(given, FACTOR, sigma=sigma, operator=operator, quality=quality, data_range=255)
+        return cosparse.upscale(
+            given, FACTOR, sigma=sigma, operator=operator, quality=quality, data_range=255
+        )
 
     return cells.Cell(row, ["upscale", key, sigma, given, truth], lambda: cells.quality_of(truth, repair()))
 
@@ -83,7 +85,9 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         if row["method"] == "bicubic" and row["published_psnr"] and not row["sigma"]
     ]
     if bicubic:
-        cells.verdict(f"bicubic within {max(bicubic):.3f} dB of the published row, allowed 0.03", max(bicubic) <= 0.03)
+        cells.verdict(
+            f"bicubic within {max(bicubic):.3f} dB of the published row, allowed 0.03", max(bicubic) <= 0.03
+        )
     for row in joined:
         if row["method"] == "ours" and row["sigma"] and row["published_psnr"]:
             cells.verdict(

@@ -34,7 +34,7 @@ class PaperTable:
     same: dict[str, str]
     allowed: float
     beaten: tuple[str, ...] = ()
-    aside: Callable[[tuple[Any, ...]], bool] = lambda place: False  # noqa: E731
+    aside: Callable[[tuple[Any, ...]], bool] = lambda place: False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,8 +43,8 @@ class PaperTable:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*self.levels, "image", "method", "psnr", "ssim", "published_psnr", "published_ssim", "quality",
-                "seed", "version")  # fmt: skip
+        return (*self.levels, "image", "method", "psnr", "ssim", "published_psnr", "published_ssim",
+                "quality", "seed", "version")  # fmt: skip
 
     def place(self, row: dict[str, Any]) -> tuple[Any, ...]:
         """(*levels, image)."""
@@ -54,13 +54,19 @@ class PaperTable:
         """(*levels, image, method) -> the paper's row."""
         return {(*self.place(row), row["method"]): row for row in cells.published(self.name)}
 
-    def finish(self, rows: list[dict[str, Any]], args: argparse.Namespace, about: str) -> list[dict[str, Any]]:
+    def finish(
+        self, rows: list[dict[str, Any]], args: argparse.Namespace, about: str
+    ) -> list[dict[str, Any]]:
         """Join, write, print, judge; the joined rows."""
         paper = {} if args.quick else self.published()
         places = list(dict.fromkeys(self.place(row) for row in rows))
         paper = {entry: row for entry, row in paper.items() if entry[:-1] in places}
-        joined = [self._row(row, paper.get((*self.place(row), self.same.get(row["method"])), {})) for row in rows]
-        quoted = [self._row({**row, "method": f"paper {row['method']}"}, row, ours=False) for row in paper.values()]
+        joined = [
+            self._row(row, paper.get((*self.place(row), self.same.get(row["method"])), {})) for row in rows
+        ]
+        quoted = [
+            self._row({**row, "method": f"paper {row['method']}"}, row, ours=False) for row in paper.values()
+        ]
         path = cells.write_rows(args.output, self.name, joined + quoted, self.names)
         self._print(joined, places, paper, args, about)
         self._judge(joined, paper)
@@ -75,44 +81,63 @@ class PaperTable:
         return {column: full[column] for column in self.columns}
 
     def _print(
-        self, rows: list[dict[str, Any]], places: list[Any], paper: dict[Any, Any], args: argparse.Namespace, about: str
+        self,
+        rows: list[dict[str, Any]],
+        places: list[Any],
+        paper: dict[Any, Any],
+        args: argparse.Namespace,
+        about: str,
     ) -> None:
         found = {(*self.place(row), row["method"]): row for row in rows}
         methods = list(dict.fromkeys(row["method"] for row in rows))
         quoted = [method for method in self.quoted if any((*place, method) in paper for place in places)]
-        lines: list[Sequence[Any]] = []
-        for place in places:
-            if lines and place[:-1] != last:
-                lines.append(())
-            last = place[:-1]
-            lines.append(
-                [" ".join(f"{level:g}" for level in place[:-1]), place[-1]]
-                + [_entry(found.get((*place, method))) for method in methods]
-                + ([_gap(found, paper, place)] if quoted else [])
-                + [_entry(paper.get((*place, method))) for method in quoted]
-            )
-        lines.append(())
-        places = [place for place in places if not self.aside(place)]
-        gaps = [g for g in (_gap(found, paper, place) for place in places) if g]
-        lines.append(
-            ["mean", ""]
-            + [_mean(found, places, method) for method in methods]
-            + ([f"{np.mean([float(g) for g in gaps]):+.2f}" if gaps else ""] if quoted else [])
-            + [_mean(paper, places, method) for method in quoted]
-        )
+        counted = [place for place in places if not self.aside(place)]
+
+        def lines(entries: Callable[[tuple[Any, ...]], list[str]], means: list[str]) -> list[Sequence[Any]]:
+            shown: list[Sequence[Any]] = []
+            for i, place in enumerate(places):
+                if i and place[:-1] != places[i - 1][:-1]:
+                    shown.append(())
+                shown.append([" ".join(f"{level:g}" for level in place[:-1]), place[-1], *entries(place)])
+            return [*shown, (), ["mean", "", *means]]
+
+        head = [" ".join(self.levels), "image"]
+        crop = f"crops of {cells.QUICK}x{cells.QUICK}: not comparable with the paper" if args.quick else ""
         cells.show(
             f"{self.name}, dB and SSIM; {args.quality}, seed {args.seed}; {about}",
-            [" ".join(self.levels), "image", *methods, *(["ours-GOAL"] if quoted else []),
-             *(f"paper {method}" for method in quoted)],
-            lines,
-            f"crops of {cells.QUICK}x{cells.QUICK}: not comparable with the paper" if args.quick else "",
-        )  # fmt: skip
+            [*head, *methods],
+            lines(
+                lambda place: [_entry(found.get((*place, method))) for method in methods],
+                [_mean(found, counted, method) for method in methods],
+            ),
+            crop,
+        )
+        if "ours" in methods and quoted:
+            gaps = [_gap(found, paper, place) for place in counted]
+            cells.show(
+                "beside the paper's figures",
+                [*head, "ours", "ours-GOAL", *(f"paper {method}" for method in quoted)],
+                lines(
+                    lambda place: [
+                        _entry(found.get((*place, "ours"))),
+                        _gap(found, paper, place),
+                        *(_entry(paper.get((*place, method))) for method in quoted),
+                    ],
+                    [
+                        _mean(found, counted, "ours"),
+                        f"{np.mean([float(gap) for gap in gaps]):+.2f}" if all(gaps) else "",
+                        *(_mean(paper, counted, method) for method in quoted),
+                    ],
+                ),
+            )
 
     def _judge(self, rows: list[dict[str, Any]], paper: dict[Any, dict[str, str]]) -> None:
         ours = {
             self.place(row): float(row["psnr"])
             for row in rows
-            if row["method"] == "ours" and not self.aside(self.place(row)) and (*self.place(row), "GOAL") in paper
+            if row["method"] == "ours"
+            and not self.aside(self.place(row))
+            and (*self.place(row), "GOAL") in paper
         }
         if not ours:
             return
@@ -121,7 +146,9 @@ class PaperTable:
         cells.verdict(f"mean {mean:.3f} dB, the paper's GOAL {target:.3f}", mean >= target)
         worst = min(ours, key=lambda place: ours[place] - goal[place])
         gap = ours[worst] - goal[worst]
-        cells.verdict(f"worst entry {worst} {gap:+.3f} dB, allowed {-self.allowed:+.2f}", gap >= -self.allowed)
+        cells.verdict(
+            f"worst entry {worst} {gap:+.3f} dB, allowed {-self.allowed:+.2f}", gap >= -self.allowed
+        )
         for rival in self.beaten:
             under = [place for place in ours if ours[place] <= float(paper[*place, rival]["psnr"])]
             cells.verdict(f"above the paper's {rival} in every entry {under or ''}", not under)

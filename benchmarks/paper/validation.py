@@ -1,4 +1,4 @@
-"""How well an operator denoises photographs held out of learning; the measure of `parameters` and `learning`."""
+"""How well an operator denoises photographs held out of learning, for `parameters` and `learning`."""
 
 from __future__ import annotations
 

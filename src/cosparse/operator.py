@@ -95,7 +95,7 @@ class AnalysisOperator:
     @property
     def shape(self) -> tuple[int, int]:
         """(atoms, pixels of a patch)."""
-        return self.matrix.shape  # type: ignore[return-value]
+        return self.matrix.shape
 
     @cached_property
     def zero_mean(self) -> bool:
@@ -229,13 +229,13 @@ class AnalysisOperator:
     @classmethod
     def dct(cls, size: int = 8, frequencies: int | None = None) -> AnalysisOperator:
         """The 2-D cosine transform without its constant atom; overcomplete for frequencies > size."""
-        matrix = cosine_atoms(size, frequencies or size)
+        matrix = cosine_atoms(size, frequencies or size).astype(np.float32)
         return cls(matrix, (size, size), provenance={"made": f"dct({size}, {frequencies or size})"})
 
     @classmethod
     def finite_differences(cls) -> AnalysisOperator:
         """Horizontal and vertical differences: with a suitable penalty, anisotropic total variation."""
-        matrix = np.array([[-1, 1, 0, 0], [-1, 0, 1, 0]], float) / np.sqrt(2)
+        matrix = np.array([[-1, 1, 0, 0], [-1, 0, 1, 0]], np.float32) / np.float32(np.sqrt(2))
         return cls(matrix, (2, 2), provenance={"made": "finite differences"})
 
 
@@ -248,7 +248,7 @@ def cosine_atoms(size: int, frequencies: int) -> NDArray[np.float64]:
     rows = np.cos(np.pi * np.outer(np.arange(frequencies), position) / frequencies)
     rows[1:] -= rows[1:].mean(axis=1, keepdims=True)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.kron(rows, rows)[1:]
+    return np.asarray(np.kron(rows, rows)[1:], float)
 
 
 def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisOperator:

@@ -1,9 +1,9 @@
 """Other people's methods, to measure ours against.
 
 One rival a file. A file that defines `denoise(noisy, sigma)` is found as a denoiser, one that defines
-`inpaint(image, mask)` as an inpainter; both take and return float images on 0..255, and `mask` is True where a pixel is
-missing. `NEEDS` names a package that only the `bench` extra brings, `TITLE` what tables call the method, and `LIMIT`
-how many missing pixels an inpainter can cope with in reasonable time.
+`inpaint(image, mask)` as an inpainter; both take and return float images on 0..255, and `mask` is True
+where a pixel is missing. `NEEDS` names a package that only the `bench` extra brings, `TITLE` what tables
+call the method, and `LIMIT` how many missing pixels an inpainter can cope with in reasonable time.
 
 Examples
 --------

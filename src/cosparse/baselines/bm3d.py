@@ -1,4 +1,7 @@
-"""BM3D (Dabov, Foi, Katkovnik, Egiazarian 2007) as its authors publish it on PyPI; for non-commercial use only."""
+"""BM3D (Dabov, Foi, Katkovnik, Egiazarian 2007) as its authors publish it on PyPI.
+
+Their licence is for non-commercial use only.
+"""
 
 from __future__ import annotations
 

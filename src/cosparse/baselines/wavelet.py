@@ -1,4 +1,4 @@
-"""Soft thresholding of wavelets (BayesShrink: Chang, Yu, Vetterli 2000) by scikit-image, averaged over shifts."""
+"""Soft thresholding of wavelets (BayesShrink: Chang, Yu, Vetterli 2000) by scikit-image."""
 
 from __future__ import annotations
 

@@ -85,10 +85,7 @@ def _one(
 ) -> dict[str, Any]:
     started = time.perf_counter()
     _check_target(job, options.force)
-    if job.source is None:
-        picture = read_image(sys.stdin.buffer.read(), name=job.name)
-    else:
-        picture = read_image(job.source)
+    picture = read_image(sys.stdin.buffer.read(), name=job.name) if job.source is None else read_image(job.source)
     if opaque and picture.alpha is not None and _format(options, job, picture) in ("jpeg", "bmp"):
         kept = replace(picture, alpha=None)  # all of it will be opaque: nothing is lost
     else:

@@ -135,7 +135,7 @@ def patch_sparsity(
 
     def chunk(start: int) -> tuple[float, Single]:
         gradient = np.zeros(atoms.shape, np.float32)
-        total = _patch_chunk(
+        total = _patch_chunk(  # type: ignore[call-arg]
             atoms, weights, patches[start : start + CHUNK], code, *scalars, square, gradient
         )
         return total, gradient

@@ -116,5 +116,5 @@ def image_sparsity(
 ) -> tuple[float, Array]:
     """Sparsity of all patches of an image, Eqs. (sumsum) and (spfunc), and its gradient."""
     phi, slope = penalise(analyse(atoms, image, patch, stride), code, nu, p)
-    gradient = synthesise(atoms, slope * weights, image.shape, patch, stride)  # type: ignore[arg-type]
+    gradient = synthesise(atoms, slope * weights, image.shape, patch, stride)
     return float((phi @ weights).sum()), gradient

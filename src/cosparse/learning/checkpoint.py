@@ -49,12 +49,10 @@ def load(path: str | os.PathLike[str], settings: dict[str, Any]) -> State | None
                 raise ValueError(f"its format is {metadata.get('format')!r}, expected {FORMAT!r}")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             saved = json.loads(metadata["settings"])
-            state = State(
-                **{name: arrays[name] for name in _ARRAYS},
-                **{n: float(v) for n, v in zip(_SCALARS, arrays["scalars"], strict=True)},
-                **{n: int(v) for n, v in zip(_COUNTS, arrays["counts"], strict=True)},
-                values=tuple(arrays["values"].tolist()),
-            )
+            fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+            fields |= zip(_SCALARS, arrays["scalars"].tolist(), strict=True)
+            fields |= zip(_COUNTS, arrays["counts"].tolist(), strict=True)
+            state = State(**fields, values=tuple(arrays["values"].tolist()))
     except (SafetensorError, ValueError, KeyError, TypeError) as problem:
         raise ValueError(f"checkpoint: {path} is not a checkpoint ({problem})") from problem
     wanted = json.loads(json.dumps(settings))

@@ -122,7 +122,7 @@ def learn_operator(
     >>> result.operator.shape, result.iterations
     ((24, 16), 20)
     """
-    sparsity = patches if _is_sparsity(patches) else PatchSparsity(_checked_patches(patches))
+    sparsity = patches if isinstance(patches, Sparsity) else PatchSparsity(_checked_patches(patches))
     penalty = Penalty.named(penalty)
     settings = settings or Settings(iterations=400)
     columns = sparsity.columns
@@ -170,7 +170,9 @@ def learn_operator(
     }
 
     def operator_of(x: NDArray[np.float64], provenance: dict[str, str]) -> AnalysisOperator:
-        return AnalysisOperator(objective.atoms(x), (side, side), penalty, provenance=provenance)
+        return AnalysisOperator(
+            objective.atoms(x).astype(np.float32), (side, side), penalty, provenance=provenance
+        )
 
     state: Any = checkpoints.load(checkpoint, fingerprint) if checkpoint is not None else None
     if state is None:
@@ -238,11 +240,6 @@ def learn_operator(
         result.evaluations,
         result.values,
     )
-
-
-def _is_sparsity(patches: Any) -> bool:
-    """Whether the patches are kept elsewhere, behind the protocol of the data term."""
-    return callable(patches) and hasattr(patches, "digest")
 
 
 def _digest(array: NDArray[Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from cosparse.penalty import Penalty
 Matrix = NDArray[np.float64]
 
 
+@runtime_checkable
 class Sparsity(Protocol):
     """The data term J: training patches, wherever they are kept."""
 
@@ -105,12 +106,12 @@ class Objective:
 
     def atoms(self, x: Matrix) -> Matrix:
         """The atoms as patches of pixels."""
-        return x if self.basis is None else x @ self.basis
+        return x if self.basis is None else np.asarray(x @ self.basis)
 
     def coordinates(self, atoms: Any) -> Matrix:
         """The inverse of :meth:`atoms`, for atoms in the span of the basis."""
         atoms = np.asarray(atoms, float)
-        return atoms if self.basis is None else atoms @ self.basis.T
+        return np.asarray(atoms if self.basis is None else atoms @ self.basis.T)
 
     def __call__(self, x: Matrix) -> tuple[float, Matrix]:
         rank, rank_gradient = rank_penalty(x)

@@ -14,7 +14,7 @@ Matrix = NDArray[np.float64]
 
 def _rowwise(a: Matrix, b: Matrix) -> Matrix:
     """Inner products of corresponding rows, as a column."""
-    return np.einsum("ij,ij->i", a, b)[:, None]
+    return np.asarray(np.einsum("ij,ij->i", a, b))[:, None]
 
 
 def _angle_and_unit(direction: Matrix) -> tuple[Matrix, Matrix]:

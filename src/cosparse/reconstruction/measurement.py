@@ -20,7 +20,7 @@ Array = NDArray[Any]
 Shape = tuple[int, ...]
 
 
-class Measurement(LinearOperator):  # type: ignore[misc]
+class Measurement(LinearOperator):
     """A linear map from images to data, given as two functions on unflattened arrays."""
 
     def __init__(
@@ -193,7 +193,7 @@ def hadamard_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator
     def adjoint(y: Array) -> Array:
         full = np.zeros(size, y.dtype)
         full[rows] = y
-        return (fft.idct(full, norm="ortho") * signs).reshape(shape)
+        return np.asarray(fft.idct(full, norm="ortho") * signs).reshape(shape)
 
     return Measurement(shape, (count,), forward, adjoint)
 

@@ -1,0 +1,154 @@
+"""Every script of benchmarks/paper runs on a tiny subset and writes a sensible CSV."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def script(data):
+    """Import a script by name, as if its folder were the current one."""
+    if not (data / "test").is_dir():
+        pytest.skip(f"no test images in {data}")
+    before = list(sys.path)
+    sys.path[:0] = [str(BENCHMARKS / "paper"), str(BENCHMARKS)]
+    yield importlib.import_module
+    sys.path[:] = before
+
+
+@pytest.fixture
+def run(script, tmp_path, monkeypatch):
+    """Run a script with --quick; its rows, read back from the CSV. Nothing is kept or overwritten."""
+    cells = script("cells")
+    monkeypatch.setattr(cells, "CACHE", tmp_path / "cache")
+
+    def call(name, *arguments, output=tmp_path / "results"):
+        script(name).main(["--quick", "--quality", "fast", "--output", str(output), *arguments])
+        with (output / f"{name}.csv").open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    return call
+
+
+def psnr(rows, method, **where):
+    found = [
+        float(row["psnr"])
+        for row in rows
+        if row["method"] == method and all(row[key] == value for key, value in where.items())
+    ]
+    assert found
+    return float(np.mean(found))
+
+
+def test_denoising(run):
+    rows = run(
+        "denoising",
+        "--sigma",
+        "25",
+        "--methods",
+        "noisy",
+        "ours",
+        "tv_skimage",
+        "finite_differences",
+        "wavelet",
+    )
+    assert 19.5 < psnr(rows, "noisy") < 21
+    assert psnr(rows, "ours") > psnr(rows, "noisy") + 7
+    for rival in ("tv_skimage", "finite_differences", "wavelet"):
+        assert psnr(rows, "noisy") + 5 < psnr(rows, rival) < psnr(rows, "ours")
+    assert list(rows[0]) == [
+        "sigma", "image", "method", "psnr", "ssim", "published_psnr", "published_ssim",
+        "quality", "seed", "version",
+    ]  # fmt: skip
+
+
+def test_a_stopped_run_goes_on(run, script, monkeypatch):
+    run("denoising", "--sigma", "25", "--methods", "noisy")
+
+    def again(*_):
+        raise AssertionError("computed twice")
+
+    monkeypatch.setattr(script("cells"), "quality_of", again)
+    rows = run("denoising", "--sigma", "25", "--methods", "noisy")
+    assert len(rows) == 1
+    with pytest.raises(AssertionError, match="computed twice"):
+        run("denoising", "--sigma", "30", "--methods", "noisy")
+
+
+def test_a_later_run_keeps_the_others_rows(run):
+    run("denoising", "--sigma", "25", "--methods", "noisy")
+    rows = run("denoising", "--sigma", "10", "25", "--methods", "noisy")
+    assert [row["sigma"] for row in rows] == ["10", "25"]
+
+
+def test_inpainting(run):
+    rows = run("inpainting", "--missing", "50", "--methods", "linear", "ours", "finite_differences")
+    assert psnr(rows, "ours") > psnr(rows, "linear") + 1 > 30
+
+
+def test_superresolution(run):
+    rows = run("superresolution")
+    assert psnr(rows, "ours", sigma="0") > psnr(rows, "bicubic", sigma="0") > 28
+    assert psnr(rows, "ours", sigma="8") > psnr(rows, "bicubic", sigma="8")
+
+
+@pytest.mark.parametrize("image", ["face", "august"])
+def test_bicubic_agrees_with_the_paper(script, image):
+    superresolution, common = script("superresolution"), script("common")
+    cell = superresolution.cell(image, common.test_image(image), 0, "bicubic", "fast", 0, None)
+    published = superresolution.TABLE.published()[3.0, 0.0, image, "bicubic"]
+    assert abs(cell.work()["psnr"] - float(published["psnr"])) <= 0.03
+
+
+def test_other_tasks(run):
+    rows = run("other_tasks", "--problems", "gaussian", "variable density")
+    for problem in ("gaussian", "variable density"):
+        start, ours, tv = (psnr(rows, m, problem=problem) for m in ("start", "ours", "finite_differences"))
+        assert ours > tv > start + 1
+
+
+def test_fixed_operators(run):
+    rows = run("fixed_operators")
+    assert psnr(rows, "ours", set="test") > psnr(rows, "noisy", set="test") + 7
+    assert psnr(rows, "dct", set="validation") > psnr(rows, "noisy", set="validation") + 6
+
+
+def test_modern(run):
+    rows = run("modern", "--sigma", "25")
+    assert {row["set"] for row in rows} == {"bsd68", "paper"}
+    assert psnr(rows, "ours") > 25
+
+
+def test_learning_parameters_and_the_page(run, script, tmp_path):
+    results = tmp_path / "results"
+    runs = run("learning", "--runs", "log, random", "p-norm, random", output=results)
+    assert [row["iterations"] for row in runs] == ["10", "10"]
+    operators = run("parameters", output=results)
+    assert len(operators) == 4
+    for row in (*runs, *operators):
+        assert float(row["psnr"]) > 25 and float(row["condition"]) >= 1 and 0 < float(row["coherence"]) < 1
+    run("denoising", "--sigma", "25", "--methods", "noisy", "ours", output=results)
+    pytest.importorskip("matplotlib")
+    pages = script("page").main(
+        ["--results", str(results), "--output", str(tmp_path / "docs"), "--no-pictures"]
+    )
+    names = {page.name for page in pages}
+    assert names == {"index.md", "denoising.md", "learning.md", "parameters.md"}
+    assert (tmp_path / "docs" / "parameters.png").stat().st_size < 300_000
+    index = (tmp_path / "docs" / "index.md").read_text()
+    assert "[Denoising (Table I)](denoising.md)" in index and "not computed yet" in index
+
+
+def test_the_grid_has_as_many_operators_as_asked_for(script):
+    grid = script("parameters").grid
+    for count in (4, 20, 100):
+        assert len(set(grid(count))) == count
+    assert {64, 128, 256} <= {k for _, _, k in grid(20)}
