@@ -94,11 +94,7 @@ def code(*places: str) -> str:
 
 
 def _is_text(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def our_version(operator: AnalysisOperator) -> str:
@@ -125,9 +121,7 @@ def _installed(package: str) -> bool:
     return True
 
 
-def described(
-    method: str, quality: str, seed: int, operator: AnalysisOperator
-) -> tuple[dict[str, Any], list[Any]]:
+def described(method: str, quality: str, seed: int, operator: AnalysisOperator) -> tuple[dict[str, Any], list[Any]]:
     """The columns that say who made a figure and with what, and what of it a cached result depends on."""
     if method == "ours":
         row = {"method": method, "quality": quality, "seed": seed, "version": our_version(operator)}
@@ -136,18 +130,14 @@ def described(
     if (SOURCE / rival).exists():
         row = {"method": method, "quality": "", "seed": seed, "version": rival_version(method)}
         return row, [method, row["version"], code(rival)]
-    return {"method": method, "quality": "", "seed": seed, "version": cosparse.__version__}, [method]
+    return {"method": method, "quality": "", "seed": seed, "version": cosparse.__version__}, [method, code(*ENGINE)]
 
 
 def chosen_methods(args: argparse.Namespace, methods: Sequence[str]) -> list[str]:
     """Those asked for, or all that are installed."""
     if args.methods:
         return list(args.methods)
-    here = [
-        method
-        for method in methods
-        if not (SOURCE / "baselines" / f"{method}.py").exists() or available(method)
-    ]
+    here = [method for method in methods if not (SOURCE / "baselines" / f"{method}.py").exists() or available(method)]
     for method in methods:
         if method not in here:
             console.print(f"{method} is left out: pip install 'cosparse\\[bench]' brings it")
@@ -232,22 +222,14 @@ def quality_of(truth: np.ndarray, result: np.ndarray) -> dict[str, float]:
 # -- the command line
 
 
-def parser(
-    text: str | None, *, images: Sequence[str] = (), methods: Sequence[str] = ()
-) -> argparse.ArgumentParser:
+def parser(text: str | None, *, images: Sequence[str] = (), methods: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The options all scripts have."""
     made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--quality", choices=["fast", "balanced", "best"], default="balanced", help="of ours")
-    made.add_argument(
-        "--operator", default=None, help="a shipped one's name or a file; default: as --quality"
-    )
+    made.add_argument("--operator", default=None, help="a shipped one's name or a file; default: as --quality")
     made.add_argument("--seed", type=int, default=0, help="of noise and masks")
-    made.add_argument(
-        "--quick", action="store_true", help=f"one image, {QUICK}x{QUICK} pixels: only shows it runs"
-    )
-    made.add_argument(
-        "--output", type=Path, default=None, help="folder of the CSV (default benchmarks/results)"
-    )
+    made.add_argument("--quick", action="store_true", help=f"one image, {QUICK}x{QUICK} pixels: only shows it runs")
+    made.add_argument("--output", type=Path, default=None, help="folder of the CSV (default benchmarks/results)")
     if images:
         made.add_argument("--images", nargs="+", choices=images, default=None, metavar="NAME")
     if methods:

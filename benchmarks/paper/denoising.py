@@ -31,9 +31,7 @@ TABLE = PaperTable(
 )
 
 
-def cell(
-    name: str, image: np.ndarray, sigma: float, method: str, quality: str, seed: int, operator: Any
-) -> cells.Cell:
+def cell(name: str, image: np.ndarray, sigma: float, method: str, quality: str, seed: int, operator: Any) -> cells.Cell:
     """One method on one image."""
     noisy = common.add_noise(image, sigma, seed)
     row, key = cells.described(method, quality, seed, operator)

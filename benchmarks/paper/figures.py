@@ -30,16 +30,13 @@ def parameters(rows: Sequence[dict[str, Any]], values: Sequence[dict[str, Any]],
     """Quality over coherence and condition, the best operator's singular values, quality over k."""
     figure, (heat, singular, size) = _pyplot().subplots(1, 3, figsize=(15, 4.2), layout="constrained")
     coherence, condition, psnr, k, kappa, mu = (
-        np.array([float(row[key]) for row in rows])
-        for key in ("coherence", "condition", "psnr", "k", "kappa", "mu")
+        np.array([float(row[key]) for row in rows]) for key in ("coherence", "condition", "psnr", "k", "kappa", "mu")
     )
     order = psnr.argsort()
     shown = heat.scatter(coherence[order], condition[order], c=psnr[order], cmap="jet", s=45)
     best = order[-1]
     heat.scatter(coherence[best], condition[best], s=160, facecolors="none", edgecolors="green", linewidths=2)
-    heat.set(
-        xlabel="mutual coherence", ylabel="condition number", yscale="log", title=f"{len(rows)} operators"
-    )
+    heat.set(xlabel="mutual coherence", ylabel="condition number", yscale="log", title=f"{len(rows)} operators")
     figure.colorbar(shown, ax=heat, label="mean PSNR in dB, validation, σ = 25")
     singular.plot([int(row["number"]) for row in values], [float(row["value"]) for row in values], ".-")
     singular.set(xlabel="number", ylabel="singular value", ylim=(0, None),

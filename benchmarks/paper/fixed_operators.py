@@ -29,7 +29,7 @@ from cosparse.reconstruction.tasks import smoothed
 
 SIGMA = 25
 FIXED = {"dct": AnalysisOperator.dct(8), "overcomplete_dct": AnalysisOperator.dct(8, 12)}
-BEST = {"dct": (1.5, 0.1, 20), "overcomplete_dct": (1.5, 0.1, 20)}
+BEST = {"dct": (1.25, 0.1, 15), "overcomplete_dct": (1.0, 0.3, 15)}
 """(weight for 128 unit atoms, nu, iterations): the best of --tune."""
 METHODS = ("noisy", "ours", *FIXED)
 
@@ -69,14 +69,10 @@ def tune(every: int, grid: Sequence[tuple[float, float]], limit: int = 40) -> No
             cells.console.print(
                 f"{name}: weight {weight} nu {nu}: {mean[at]:.3f} dB after {at + 1}, last {mean[-1]:.3f}"
             )
-        cells.console.print(
-            f"{name}: best {best[0]:.3f} dB, weight {best[1]}, nu {best[2]}, {best[3]} iterations"
-        )
+        cells.console.print(f"{name}: best {best[0]:.3f} dB, weight {best[1]}, nu {best[2]}, {best[3]} iterations")
 
 
-def cell(
-    where: str, name: str, image: np.ndarray, method: str, quality: str, seed: int, operator: Any
-) -> cells.Cell:
+def cell(where: str, name: str, image: np.ndarray, method: str, quality: str, seed: int, operator: Any) -> cells.Cell:
     """One operator on one image."""
     noisy = common.add_noise(image, SIGMA, seed)
     stride = plan("denoise", SIGMA, quality, None, operator).stride
@@ -123,9 +119,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     rows = cells.compute("fixed_operators", work)
     columns = ("set", "image", "method", "psnr", "ssim", "quality", "seed", "version")
     rows = [{column: row[column] for column in columns} for row in rows]
-    path = cells.write_rows(
-        args.output, "fixed_operators", rows, ("set", "image", "method", "quality", "seed")
-    )
+    path = cells.write_rows(args.output, "fixed_operators", rows, ("set", "image", "method", "quality", "seed"))
     report(rows, args)
     cells.console.print(f"written: {path}")
     return rows
@@ -141,9 +135,7 @@ def report(rows: list[dict[str, Any]], args: Any) -> None:
             m: [float(np.mean([row[k] for row in chosen if row["method"] == m])) for k in ("psnr", "ssim")]
             for m in methods
         }
-        gaps = [
-            f"{means['ours'][0] - means[m][0]:+.2f}" if "ours" in means else "" for m in methods if m in FIXED
-        ]
+        gaps = [f"{means['ours'][0] - means[m][0]:+.2f}" if "ours" in means else "" for m in methods if m in FIXED]
         return [where, image or "mean", *(cells.pair(*means[m]) for m in methods), *gaps]
 
     names = dict.fromkeys(row["image"] for row in rows if row["set"] == "test")
@@ -157,9 +149,7 @@ def report(rows: list[dict[str, Any]], args: Any) -> None:
                 np.mean([row["psnr"] for row in rows if row["set"] == where and row["method"] == m])
                 for m in ("ours", fixed)
             )
-            cells.verdict(
-                f"above the {fixed} on the {where} images: {ours:.3f} and {other:.3f} dB", ours > other
-            )
+            cells.verdict(f"above the {fixed} on the {where} images: {ours:.3f} and {other:.3f} dB", ours > other)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,7 @@ from cosparse.baselines import inpainters, limit
 
 MISSING = (90, 80, 50, 20)
 METHODS = ("linear", "ours", *inpainters)
-TABLE = PaperTable(
-    "inpainting", ("missing_percent",), ("GOAL", "FoE", "Zhou2012"), {"ours": "GOAL"}, allowed=0.2
-)
+TABLE = PaperTable("inpainting", ("missing_percent",), ("GOAL", "FoE", "Zhou2012"), {"ours": "GOAL"}, allowed=0.2)
 
 
 def missing(shape: tuple[int, ...], percent: float, seed: int) -> np.ndarray:

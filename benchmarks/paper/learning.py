@@ -66,9 +66,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser = cells.parser(__doc__)
     parser.add_argument("--patches", type=int, default=100_000)
     parser.add_argument("--iterations", type=int, default=400)
-    parser.add_argument(
-        "--runs", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN", help="; ".join(RUNS)
-    )
+    parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS), metavar="RUN", help="; ".join(RUNS))
     args = cells.parse(parser, argv)
     if args.quick:
         args.patches, args.iterations = 2000, 10
@@ -122,6 +120,9 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         if i <= 20 or i % 10 == 0 or i == row["iterations"]
     ]
     path = cells.write_rows(args.output, "learning", rows, ("run", "patches", "limit", "quality", "seed"))
+    again = {row["run"] for row in curves}
+    curves += [row for row in cells.read_rows(args.output, "learning_curves") if row["run"] not in again]
+    (args.output / "learning_curves.csv").unlink(missing_ok=True)
     cells.write_rows(args.output, "learning_curves", curves, ("run", "iteration"))
     shown = (
         "run",
@@ -143,9 +144,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     )
     starts = [row["psnr"] for row in rows if row["run"].startswith("log, ")]
     if len(starts) > 1:
-        cells.verdict(
-            f"the starts end within {max(starts) - min(starts):.3f} dB", max(starts) - min(starts) < 0.1
-        )
+        cells.verdict(f"the starts end within {max(starts) - min(starts):.3f} dB", max(starts) - min(starts) < 0.1)
     cells.console.print(f"written: {path}")
     return rows
 

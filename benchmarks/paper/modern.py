@@ -87,19 +87,14 @@ def report(rows: list[dict[str, Any]], args: Any, count: int, about: str) -> Non
         [
             method,
             "here",
-            *(
-                cells.pair(mean("bsd68", s, method, "psnr"), mean("bsd68", s, method, "ssim"))
-                for s in args.sigma
-            ),
+            *(cells.pair(mean("bsd68", s, method, "psnr"), mean("bsd68", s, method, "ssim")) for s in args.sigma),
         ]
         for method in methods
     ]
     lines.append([])
     for method, figures in PUBLISHED.items():
         shown = [figures[SIGMAS.index(s)] for s in args.sigma]
-        lines.append(
-            [method, "published", *("" if figure is None else f"{figure:.2f}     " for figure in shown)]
-        )
+        lines.append([method, "published", *("" if figure is None else f"{figure:.2f}     " for figure in shown)])
     cells.show(
         f"BSD68, mean of {count} images, dB and SSIM; {args.quality}; {about}",
         ["method", "source", *(f"σ={sigma}" for sigma in args.sigma)],

@@ -28,7 +28,7 @@ FRACTION = 0.25
 KERNELS = {"gaussian": measurement.gaussian_kernel(1.6), "box": np.full((9, 9), 1 / 81, np.float32)}
 PROBLEMS = ("gaussian", "box", "radial", "variable density")
 METHODS = ("start", "ours", "finite_differences")
-TV = {"gaussian": (0.1, 10.0), "box": (0.1, 10.0), "radial": (0.3, 1.0), "variable density": (0.03, 1.0)}
+TV = {"gaussian": (0.1, 10.0), "box": (0.1, 10.0), "radial": (0.3, 1.0), "variable density": (0.03, 3.0)}
 """(weight, nu) for each problem: the best of --tune."""
 
 
@@ -48,9 +48,7 @@ def measured(problem: str, image: np.ndarray, seed: int) -> tuple[Any, np.ndarra
     return A, y, A.rmatvec(y).real.reshape(image.shape).astype(np.float32)
 
 
-def cell(
-    name: str, image: np.ndarray, problem: str, method: str, quality: str, seed: int, operator: Any
-) -> cells.Cell:
+def cell(name: str, image: np.ndarray, problem: str, method: str, quality: str, seed: int, operator: Any) -> cells.Cell:
     """One method on one image."""
     A, y, start = measured(problem, image, seed)
     row, key = cells.described(method, quality, seed, operator)
@@ -114,9 +112,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     rows = cells.compute("other_tasks", work)
     columns = ("problem", "image", "method", "psnr", "ssim", "quality", "seed", "version")
     rows = [{column: row[column] for column in columns} for row in rows]
-    path = cells.write_rows(
-        args.output, "other_tasks", rows, ("problem", "image", "method", "quality", "seed")
-    )
+    path = cells.write_rows(args.output, "other_tasks", rows, ("problem", "image", "method", "quality", "seed"))
     report(rows, args)
     cells.console.print(f"written: {path}")
     return rows
@@ -138,9 +134,7 @@ def report(rows: list[dict[str, Any]], args: Any) -> None:
         for place in places
     ]
     head = ["problem", "image", *methods, *(["ours-TV"] if both else [])]
-    cells.show(
-        f"Deblurring and compressive sensing, dB and SSIM; {args.quality}, seed {args.seed}", head, lines
-    )
+    cells.show(f"Deblurring and compressive sensing, dB and SSIM; {args.quality}, seed {args.seed}", head, lines)
     if both:
         for title, chosen in (
             ("deblurring", set(KERNELS)),

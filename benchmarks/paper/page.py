@@ -61,9 +61,7 @@ def gap(difference: float) -> str:
 # -- the paper's three tables
 
 
-def paper_table(
-    paper: PaperTable, rows: Rows, images: Sequence[str], level: Callable[[tuple[Any, ...]], str]
-) -> str:
+def paper_table(paper: PaperTable, rows: Rows, images: Sequence[str], level: Callable[[tuple[Any, ...]], str]) -> str:
     """One of the paper's tables with ours beside it; entries are PSNR / SSIM."""
     seed = min((row["seed"] for row in rows if row["seed"]), default="0")
     rows = [row for row in rows if row["seed"] in (seed, "")]
@@ -76,18 +74,14 @@ def paper_table(
     quotes = [name for name in (f"paper {method}" for method in paper.quoted) if name in columns]
     others = sorted(set(columns) - set(ours) - set(quotes))
     goal = columns.get("paper GOAL", {})
-    places = sorted(
-        {paper.place(row) for row in rows}, key=lambda place: (*place[:-1], images.index(place[-1]))
-    )
+    places = sorted({paper.place(row) for row in rows}, key=lambda place: (*place[:-1], images.index(place[-1])))
 
     def mean(values: dict[Any, tuple[str, str]], chosen: Sequence[Any]) -> str:
         if not all(place in values for place in chosen):
             return ""
         return entry(*(np.mean([float(values[place][i]) for place in chosen]) for i in (0, 1)))
 
-    def line(
-        first: str, of: Callable[[dict[Any, tuple[str, str]]], str], differences: Sequence[str]
-    ) -> list[str]:
+    def line(first: str, of: Callable[[dict[Any, tuple[str, str]]], str], differences: Sequence[str]) -> list[str]:
         shown = [first]
         for name, difference in zip(ours, differences, strict=True):
             shown += [of(columns[name]), difference]
@@ -98,9 +92,7 @@ def paper_table(
         for name in ours:
             both = all(place in columns[name] and place in goal for place in chosen)
             found.append(
-                gap(float(np.mean([float(columns[name][p][0]) - float(goal[p][0]) for p in chosen])))
-                if both
-                else ""
+                gap(float(np.mean([float(columns[name][p][0]) - float(goal[p][0]) for p in chosen]))) if both else ""
             )
         return found
 
@@ -122,8 +114,7 @@ def denoising_page(rows: Rows, out: Path, results: Path) -> str:
     return (
         "# Denoising\n\nTable I of the paper: PSNR in dB / SSIM. The noise is float and unquantised; "
         "results are clipped to 0..255, not rounded. Bold differences are where we fall short of the "
-        "paper's GOAL.\n\n"
-        + paper_table(denoising.TABLE, rows, common.DENOISING, lambda place: f"σ={place[0]:g}")
+        "paper's GOAL.\n\n" + paper_table(denoising.TABLE, rows, common.DENOISING, lambda place: f"σ={place[0]:g}")
     )
 
 
@@ -142,7 +133,7 @@ def man_picture(out: Path) -> str:
                 20,
             ]
             shown[title(method)] = cells.cached_image(key, lambda method=method: denoisers[method](noisy, 20))
-    shown["ours"] = _ours(
+    shown["ours, best"] = _ours(
         "denoise", [noisy, 20], lambda: cosparse.denoise(noisy, 20, quality="best", data_range=255)
     )
     figures.strip([image[120:280, 180:340] for image in shown.values()], out / "man.png")
@@ -152,8 +143,7 @@ def man_picture(out: Path) -> str:
 def inpainting_page(rows: Rows, out: Path, results: Path) -> str:
     return (
         "# Inpainting\n\nTable II of the paper: PSNR in dB / SSIM, by the share of missing pixels. Bold "
-        "differences are where we fall short of the paper's GOAL. Biharmonic inpainting is left out where "
-        "it would take too long.\n\n"
+        "differences are where we fall short of the paper's GOAL.\n\n"
         + paper_table(inpainting.TABLE, rows, common.INPAINTING, lambda place: f"{place[0]:g} %")
     )
 
@@ -165,7 +155,7 @@ def lena_picture(out: Path) -> str:
     shown: dict[str, np.ndarray] = {"original": lena, "what is left": damaged}
     if available("navier_stokes"):
         shown[title("navier_stokes")] = inpainters["navier_stokes"](damaged, mask)
-    shown["ours"] = _ours(
+    shown["ours, best"] = _ours(
         "inpaint", [damaged, mask], lambda: cosparse.inpaint(damaged, mask, quality="best", data_range=255)
     )
     figures.strip([image[200:424, 180:404] for image in shown.values()], out / "lena.png")
@@ -190,7 +180,7 @@ def august_picture(out: Path) -> str:
         "original": august,
         "noisy small image": np.kron(given, np.ones((3, 3), np.float32)),
         "bicubic": enlarge(given, 3),
-        "ours": _ours(
+        "ours, best": _ours(
             "upscale", [given, 8], lambda: cosparse.upscale(given, 3, sigma=8, quality="best", data_range=255)
         ),
     }
@@ -201,9 +191,7 @@ def august_picture(out: Path) -> str:
 def _ours(task: str, given: list[Any], work: Callable[[], np.ndarray]) -> np.ndarray:
     from cosparse.reconstruction.general import resolve
 
-    return cells.cached_image(
-        [task, "ours", "best", given, resolve(None, "best"), cells.code(*cells.ENGINE)], work
-    )
+    return cells.cached_image([task, "ours", "best", given, resolve(None, "best"), cells.code(*cells.ENGINE)], work)
 
 
 def _picture(file: str, caption: str, shown: dict[str, np.ndarray], truth: np.ndarray) -> str:
@@ -226,9 +214,7 @@ def _means(rows: Rows, group: str) -> tuple[list[str], list[list[str]]]:
         for method in methods:
             chosen = [row for row in rows if row[group] == place and method_title(row) == method]
             line.append(
-                entry(*(np.mean([float(row[k]) for row in chosen]) for k in ("psnr", "ssim")))
-                if chosen
-                else ""
+                entry(*(np.mean([float(row[k]) for row in chosen]) for k in ("psnr", "ssim"))) if chosen else ""
             )
         lines.append(line)
     return methods, lines
@@ -274,15 +260,11 @@ def modern_page(rows: Rows, out: Path, results: Path) -> str:
                 if (row["set"], row["sigma"], method_title(row)) == ("bsd68", sigma, method)
             ]  # fmt: skip
             line.append(
-                f"{np.mean(chosen):.2f}" + ("" if len(chosen) == 68 else f" ({len(chosen)} images)")
-                if chosen
-                else ""
+                f"{np.mean(chosen):.2f}" + ("" if len(chosen) == 68 else f" ({len(chosen)} images)") if chosen else ""
             )
         lines.append(line)
     quoted = {
-        (row["method"].removeprefix("paper "), row["sigma"]): row["published_psnr"]
-        for row in rows
-        if not row["psnr"]
+        (row["method"].removeprefix("paper "), row["sigma"]): row["published_psnr"] for row in rows if not row["psnr"]
     }
     lines += [
         [f"{method}, published", *(_two(quoted.get((method, sigma), "")) for sigma in sigmas)]
@@ -344,18 +326,14 @@ PICTURES = {"denoising": man_picture, "inpainting": lena_picture, "superresoluti
 def made_with(rows: Rows) -> str:
     """Version, seed and quality, as the CSV has them."""
     ours = [row for row in rows if row.get("method", "ours") == "ours"]
-    parts = {
-        key: sorted({row[key] for row in ours if row.get(key)}) for key in ("version", "quality", "seed")
-    }
+    parts = {key: sorted({row[key] for row in ours if row.get(key)}) for key in ("version", "quality", "seed")}
     seeds = parts["seed"]
     shown = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 3 else ", ".join(seeds)
     return f"cosparse {', '.join(parts['version'])}; quality {', '.join(parts['quality'])}; seed {shown}"
 
 
 def main(argv: Sequence[str] | None = None) -> list[Path]:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=common.ROOT / "docs" / "results")
     parser.add_argument("--results", type=Path, default=common.RESULTS, help="folder of the CSVs")
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))

@@ -48,9 +48,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser.add_argument("--operators", type=int, default=100, help="how many to learn")
     parser.add_argument("--patches", type=int, default=50_000)
     parser.add_argument("--iterations", type=int, default=250)
-    parser.add_argument(
-        "--figure", type=Path, help="draw the heat map, the singular values and the saturation in k"
-    )
+    parser.add_argument("--figure", type=Path, help="draw the heat map, the singular values and the saturation in k")
     args = cells.parse(parser, argv)
     if args.quick:
         args.operators, args.patches, args.iterations = 4, 2000, 10

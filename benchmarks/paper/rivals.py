@@ -32,9 +32,7 @@ def tv_skimage(noisy: np.ndarray, sigma: float, factor: float) -> np.ndarray:
 def nlm(noisy: np.ndarray, sigma: float, factor: float, size: int) -> np.ndarray:
     from skimage.restoration import denoise_nl_means
 
-    return denoise_nl_means(
-        noisy, patch_size=size, patch_distance=10, h=factor * sigma, sigma=sigma, fast_mode=True
-    )
+    return denoise_nl_means(noisy, patch_size=size, patch_distance=10, h=factor * sigma, sigma=sigma, fast_mode=True)
 
 
 def tv_engine(noisy: np.ndarray, sigma: float, factor: float, nu: float) -> np.ndarray:
@@ -61,9 +59,7 @@ def _denoised(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rivals", nargs="+", choices=["tv_skimage", "nlm", "finite_differences", "inpaint"])
     parser.add_argument("--every", type=int, default=40, help="take every so many-th photograph")
     args = parser.parse_args()
@@ -91,9 +87,7 @@ def main() -> None:
             }
             best = max(found, key=lambda setting: found[setting])
             shown = "  ".join(f"{'/'.join(map(str, s))} {v:.2f}" for s, v in found.items())
-            cells.console.print(
-                f"{rival} σ={sigma}: best {best} {found[best]:.3f} dB | {shown}", soft_wrap=True
-            )
+            cells.console.print(f"{rival} σ={sigma}: best {best} {found[best]:.3f} dB | {shown}", soft_wrap=True)
 
 
 if __name__ == "__main__":

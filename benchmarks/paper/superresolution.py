@@ -47,9 +47,7 @@ def small(image: np.ndarray, sigma: float, seed: int) -> np.ndarray:
     return common.add_noise(shrunk, sigma, seed) if sigma else shrunk
 
 
-def cell(
-    name: str, image: np.ndarray, sigma: float, method: str, quality: str, seed: int, operator: Any
-) -> cells.Cell:
+def cell(name: str, image: np.ndarray, sigma: float, method: str, quality: str, seed: int, operator: Any) -> cells.Cell:
     """One method on one image."""
     truth = cropped(image)
     given = small(truth, sigma, seed)
@@ -59,9 +57,7 @@ def cell(
     def repair() -> np.ndarray:
         if method == "bicubic":
             return enlarge(given, FACTOR)
-        return cosparse.upscale(
-            given, FACTOR, sigma=sigma, operator=operator, quality=quality, data_range=255
-        )
+        return cosparse.upscale(given, FACTOR, sigma=sigma, operator=operator, quality=quality, data_range=255)
 
     return cells.Cell(row, ["upscale", key, sigma, given, truth], lambda: cells.quality_of(truth, repair()))
 
@@ -85,9 +81,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         if row["method"] == "bicubic" and row["published_psnr"] and not row["sigma"]
     ]
     if bicubic:
-        cells.verdict(
-            f"bicubic within {max(bicubic):.3f} dB of the published row, allowed 0.03", max(bicubic) <= 0.03
-        )
+        cells.verdict(f"bicubic within {max(bicubic):.3f} dB of the published row, allowed 0.03", max(bicubic) <= 0.03)
     for row in joined:
         if row["method"] == "ours" and row["sigma"] and row["published_psnr"]:
             cells.verdict(

@@ -54,19 +54,13 @@ class PaperTable:
         """(*levels, image, method) -> the paper's row."""
         return {(*self.place(row), row["method"]): row for row in cells.published(self.name)}
 
-    def finish(
-        self, rows: list[dict[str, Any]], args: argparse.Namespace, about: str
-    ) -> list[dict[str, Any]]:
+    def finish(self, rows: list[dict[str, Any]], args: argparse.Namespace, about: str) -> list[dict[str, Any]]:
         """Join, write, print, judge; the joined rows."""
         paper = {} if args.quick else self.published()
         places = list(dict.fromkeys(self.place(row) for row in rows))
         paper = {entry: row for entry, row in paper.items() if entry[:-1] in places}
-        joined = [
-            self._row(row, paper.get((*self.place(row), self.same.get(row["method"])), {})) for row in rows
-        ]
-        quoted = [
-            self._row({**row, "method": f"paper {row['method']}"}, row, ours=False) for row in paper.values()
-        ]
+        joined = [self._row(row, paper.get((*self.place(row), self.same.get(row["method"])), {})) for row in rows]
+        quoted = [self._row({**row, "method": f"paper {row['method']}"}, row, ours=False) for row in paper.values()]
         path = cells.write_rows(args.output, self.name, joined + quoted, self.names)
         self._print(joined, places, paper, args, about)
         self._judge(joined, paper)
@@ -120,12 +114,12 @@ class PaperTable:
                 lines(
                     lambda place: [
                         _entry(found.get((*place, "ours"))),
-                        _gap(found, paper, place),
+                        f"{_gap(found, paper, place):+.2f}".replace("+nan", "").replace("nan", ""),
                         *(_entry(paper.get((*place, method))) for method in quoted),
                     ],
                     [
                         _mean(found, counted, "ours"),
-                        f"{np.mean([float(gap) for gap in gaps]):+.2f}" if all(gaps) else "",
+                        f"{np.mean(gaps):+.2f}" if np.isfinite(gaps).all() else "",
                         *(_mean(paper, counted, method) for method in quoted),
                     ],
                 ),
@@ -135,9 +129,7 @@ class PaperTable:
         ours = {
             self.place(row): float(row["psnr"])
             for row in rows
-            if row["method"] == "ours"
-            and not self.aside(self.place(row))
-            and (*self.place(row), "GOAL") in paper
+            if row["method"] == "ours" and not self.aside(self.place(row)) and (*self.place(row), "GOAL") in paper
         }
         if not ours:
             return
@@ -146,9 +138,7 @@ class PaperTable:
         cells.verdict(f"mean {mean:.3f} dB, the paper's GOAL {target:.3f}", mean >= target)
         worst = min(ours, key=lambda place: ours[place] - goal[place])
         gap = ours[worst] - goal[worst]
-        cells.verdict(
-            f"worst entry {worst} {gap:+.3f} dB, allowed {-self.allowed:+.2f}", gap >= -self.allowed
-        )
+        cells.verdict(f"worst entry {worst} {gap:+.3f} dB, allowed {-self.allowed:+.2f}", gap >= -self.allowed)
         for rival in self.beaten:
             under = [place for place in ours if ours[place] <= float(paper[*place, rival]["psnr"])]
             cells.verdict(f"above the paper's {rival} in every entry {under or ''}", not under)
@@ -158,10 +148,11 @@ def _entry(row: dict[str, Any] | None) -> str:
     return cells.pair(row["psnr"], row["ssim"]) if row else ""
 
 
-def _gap(found: dict[Any, Any], paper: dict[Any, Any], place: tuple[Any, ...]) -> str:
+def _gap(found: dict[Any, Any], paper: dict[Any, Any], place: tuple[Any, ...]) -> float:
+    """Ours minus the paper's GOAL; NaN where one is missing."""
     if (*place, "ours") not in found or (*place, "GOAL") not in paper:
-        return ""
-    return f"{float(found[*place, 'ours']['psnr']) - float(paper[*place, 'GOAL']['psnr']):+.2f}"
+        return float("nan")
+    return float(found[*place, "ours"]["psnr"]) - float(paper[*place, "GOAL"]["psnr"])
 
 
 def _mean(rows: dict[Any, Any], places: list[Any], method: str) -> str:

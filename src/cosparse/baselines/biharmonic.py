@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 TITLE = "biharmonic (scikit-image)"
-LIMIT = 60_000
-"""It solves one sparse system for each connected hole; time and memory grow steeply with the hole."""
+LIMIT = 300_000
+"""It solves one sparse system for each connected hole: 18 s and 1.4 GB for 236,000 pixels."""
 
 
 def inpaint(image: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float32]:

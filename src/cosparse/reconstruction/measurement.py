@@ -130,11 +130,11 @@ def downsampling(
 ) -> Measurement:
     """Blur and keep every `factor`-th pixel: super-resolution, section V-E.
 
-    By default the paper's model: a Gaussian of (2d-1) x (2d-1) pixels and standard deviation d/3, and the pixel in
-    the middle of each d x d block.
+    By default the paper's model: a Gaussian of (2d-1) x (2d-1) pixels and standard deviation d/3, around the middle
+    of each d x d block. For even d that lies between pixels, and the kernel has an even number of them, 2d x 2d.
     """
     if kernel is None:
-        kernel = gaussian_kernel(factor / 3, radius=factor - 1)
+        kernel = gaussian_kernel(factor / 3, size=2 * factor - factor % 2)
     offset = (factor - 1) // 2 if offset is None else offset
     blurred = blur(kernel, shape)
     data_shape = tuple(-(-(side - offset) // factor) for side in shape)
@@ -208,10 +208,10 @@ def gaussian_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator
     )
 
 
-def gaussian_kernel(sigma: float, *, radius: int | None = None) -> NDArray[np.float32]:
-    """A square Gaussian kernel that sums to one; out to 3 standard deviations unless `radius` is given."""
-    radius = max(1, int(np.ceil(3 * sigma))) if radius is None else radius
-    line = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+def gaussian_kernel(sigma: float, *, size: int | None = None) -> NDArray[np.float32]:
+    """A square Gaussian kernel that sums to one; out to 3 standard deviations unless its `size` is given."""
+    size = 2 * max(1, int(np.ceil(3 * sigma))) + 1 if size is None else size
+    line = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / sigma) ** 2)
     kernel = np.outer(line, line)
     return np.asarray(kernel / kernel.sum(), np.float32)
 

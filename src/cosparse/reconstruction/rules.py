@@ -17,8 +17,8 @@ _Constants = tuple[float, float, int]  # weight, nu, iterations of a stage
 QUALITIES = ("fast", "balanced", "best")
 OPERATORS = {"fast": "default", "balanced": "default", "best": "large"}
 
-# Patches a quarter of their size apart cost 0.01-0.02 dB against all patches; "fast" goes one pixel further.
-STRIDE_CHANGE = (1, 0, 0)
+# Patches a quarter of their size apart cost 0.02-0.04 dB; "fast" goes one pixel further, "best" one pixel nearer.
+STRIDE_CHANGE = (1, 0, -1)
 TOLERANCE = (1e-4, 3e-5, 1e-5)
 
 
@@ -82,7 +82,7 @@ def _denoising_nu(sigma: float) -> float:
 
 def _denoising(sigma: float, level: int) -> list[_Constants]:
     # At low noise the answer is near; at high noise the smooth start is refined for longer.
-    count = float(np.interp(sigma, [5, 15, 25, 50], [8, 14, 18, 32])) * (0.7, 1.0, 1.4)[level]
+    count = float(np.interp(sigma, [5, 15, 25, 50], [8, 14, 18, 32])) * (0.7, 1.0, 1.1)[level]
     return [(_denoising_weight(sigma), _denoising_nu(sigma), round(count))]
 
 
