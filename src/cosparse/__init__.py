@@ -1,22 +1,54 @@
-"""Learn an analysis operator from example images and repair images with it."""
+"""Learn an analysis operator from example images and repair images with it.
+
+Names load when they are first used: `import cosparse` costs next to nothing, and a command that only reads a file never
+waits for the compiler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from cosparse._version import __version__
-from cosparse.learning import LearnProgress, LearnResult, learn_operator
-from cosparse.metrics import psnr, ssim
-from cosparse.operator import AnalysisOperator, load_operator
-from cosparse.optimize import Settings, Stop
-from cosparse.patches import sample_patches
-from cosparse.penalty import Penalty
-from cosparse.reconstruction import (
-    Progress,
-    Reconstruction,
-    deblur,
-    denoise,
-    estimate_sigma,
-    inpaint,
-    reconstruct,
-    upscale,
-)
+
+if TYPE_CHECKING:
+    from cosparse.learning import LearnProgress, LearnResult, learn_operator
+    from cosparse.metrics import psnr, ssim
+    from cosparse.operator import AnalysisOperator, load_operator
+    from cosparse.optimize import Settings, Stop
+    from cosparse.patches import sample_patches
+    from cosparse.penalty import Penalty
+    from cosparse.reconstruction import (
+        Progress,
+        Reconstruction,
+        deblur,
+        denoise,
+        estimate_sigma,
+        inpaint,
+        reconstruct,
+        upscale,
+    )
+
+_HOME = {
+    "LearnProgress": "learning",
+    "LearnResult": "learning",
+    "learn_operator": "learning",
+    "psnr": "metrics",
+    "ssim": "metrics",
+    "AnalysisOperator": "operator",
+    "load_operator": "operator",
+    "Settings": "optimize",
+    "Stop": "optimize",
+    "sample_patches": "patches",
+    "Penalty": "penalty",
+    "Progress": "reconstruction",
+    "Reconstruction": "reconstruction",
+    "deblur": "reconstruction",
+    "denoise": "reconstruction",
+    "estimate_sigma": "reconstruction",
+    "inpaint": "reconstruction",
+    "reconstruct": "reconstruction",
+    "upscale": "reconstruction",
+}
+_MODULES = ("images", "testing", "baselines")
 
 __all__ = [
     "AnalysisOperator",
@@ -40,3 +72,18 @@ __all__ = [
     "ssim",
     "upscale",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"cosparse.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"cosparse.{name}")
+    else:
+        raise AttributeError(f"module 'cosparse' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -66,31 +66,71 @@ def _exp2(x):  # type: ignore[no-untyped-def]
     return q * np.int32((whole + 127) << 23).view(np.float32)
 
 
+@njit(inline="always")
+def _log_penalty(x, nu):  # type: ignore[no-untyped-def]
+    """log(1 + nu x²) in base 2, and half its derivative over nu."""
+    inside = _ONE + nu * x * x
+    return _log2(inside), x / inside
+
+
+@njit(inline="always")
+def _power_penalty(x, nu, half):  # type: ignore[no-untyped-def]
+    """(x² + nu)^(p/2) and x (x² + nu)^(p/2 - 1), with half = p/2."""
+    inside = x * x + nu
+    power = _exp2(half * _log2(inside))
+    return power, x * power / inside
+
+
 @_compiled
-def _penalise(v, weights, sums, code, nu, p):  # type: ignore[no-untyped-def]
-    """Turn the k x T responses `v` into weighted slopes in place; write each column's penalty to `sums`."""
+def _penalise(v, weights, code, nu, p):  # type: ignore[no-untyped-def]
+    """Turn the k x T responses `v` into weighted slopes in place; return the sum of their penalties."""
+    k, count = v.shape
+    total = 0.0
+    for i in range(k):
+        row = np.float32(0)
+        if code == LOG:
+            rate = np.float32(2) * nu * weights[i]
+            for j in range(count):
+                phi, slope = _log_penalty(v[i, j], nu)
+                v[i, j] = rate * slope
+                row += phi
+            total += weights[i] * _LN2 * row
+        else:
+            half = np.float32(0.5) * p
+            for j in range(count):
+                phi, slope = _power_penalty(v[i, j], nu, half)
+                v[i, j] = weights[i] * slope
+                row += phi
+            total += weights[i] / p * row
+    return total
+
+
+@_compiled
+def _penalise_squared(v, weights, sums, code, nu, p):  # type: ignore[no-untyped-def]
+    """The same for the square of each column's penalty, halved: the paper's measure of a training patch."""
     k, count = v.shape
     for j in range(count):
         sums[j] = 0
-    if code == LOG:
-        for i in range(k):
-            scale = weights[i] * _LN2
-            rate = np.float32(2) * nu * weights[i]
+    for i in range(k):
+        if code == LOG:
+            rate, scale = np.float32(2) * nu * weights[i], weights[i] * _LN2
             for j in range(count):
-                x = v[i, j]
-                inside = _ONE + nu * x * x
-                v[i, j] = rate * x / inside
-                sums[j] += scale * _log2(inside)
-    else:
-        half = np.float32(0.5) * p
-        for i in range(k):
-            scale = weights[i] / p
+                phi, slope = _log_penalty(v[i, j], nu)
+                v[i, j] = rate * slope
+                sums[j] += scale * phi
+        else:
+            half, scale = np.float32(0.5) * p, weights[i] / p
             for j in range(count):
-                x = v[i, j]
-                inside = x * x + nu
-                power = _exp2(half * _log2(inside))
-                v[i, j] = weights[i] * x * power / inside
-                sums[j] += scale * power
+                phi, slope = _power_penalty(v[i, j], nu, half)
+                v[i, j] = weights[i] * slope
+                sums[j] += scale * phi
+    for i in range(k):
+        for j in range(count):
+            v[i, j] *= sums[j]
+    total = 0.0
+    for j in range(count):
+        total += np.float32(0.5) * sums[j] * sums[j]
+    return total
 
 
 @_compiled
@@ -106,15 +146,10 @@ def _patch_chunk(atoms, weights, patches, code, nu, p, square, gradient):  # typ
         count = tile.shape[0]
         v = buffer[: k * count].reshape(k, count)
         np.dot(atoms, tile.T, v)
-        _penalise(v, weights, sums, code, nu, p)
         if square:
-            for i in range(k):
-                for j in range(count):
-                    v[i, j] *= sums[j]
-            for j in range(count):
-                sums[j] *= np.float32(0.5) * sums[j]
-        for j in range(count):
-            total += sums[j]
+            total += _penalise_squared(v, weights, sums, code, nu, p)
+        else:
+            total += _penalise(v, weights, code, nu, p)
         np.dot(v, tile, piece)
         gradient += piece
     return total
@@ -150,6 +185,32 @@ def patch_sparsity(
     return _seen(value, gradient) / len(patches), gradient / len(patches)
 
 
+@njit(inline="always")
+def _gather(padded, top, left, across, height, width, patches):  # type: ignore[no-untyped-def]
+    """A row of patches, one a column of `patches`. Neighbouring ones are copied in runs, which vectorise."""
+    for i in range(height):
+        for j in range(width):
+            if across == 1:
+                for c in range(patches.shape[1]):
+                    patches[i * width + j, c] = padded[top + i, left + j + c]
+            else:
+                for c in range(patches.shape[1]):
+                    patches[i * width + j, c] = padded[top + i, left + j + c * across]
+
+
+@njit(inline="always")
+def _scatter(patches, top, left, across, height, width, gradient):  # type: ignore[no-untyped-def]
+    """The adjoint of :func:`_gather`: add the patches where they came from."""
+    for i in range(height):
+        for j in range(width):
+            if across == 1:
+                for c in range(patches.shape[1]):
+                    gradient[top + i, left + j + c] += patches[i * width + j, c]
+            else:
+                for c in range(patches.shape[1]):
+                    gradient[top + i, left + j + c * across] += patches[i * width + j, c]
+
+
 @_compiled
 def _image_band(  # type: ignore[no-untyped-def]
     atoms, transposed, weights, padded, height, width, down, across, first, count, columns,
@@ -162,28 +223,18 @@ def _image_band(  # type: ignore[no-untyped-def]
     k, n = atoms.shape
     patch_buffer = np.empty(n * TILE, np.float32)
     response_buffer = np.empty(k * TILE, np.float32)
-    sums = np.empty(TILE, np.float32)
     total = 0.0
     for row in range(count):
-        top = (first + row) * down
         for start in range(0, columns, TILE):
             tile = min(TILE, columns - start)
             left = start * across
             patches = patch_buffer[: n * tile].reshape(n, tile)
             v = response_buffer[: k * tile].reshape(k, tile)
-            for i in range(height):
-                for j in range(width):
-                    for c in range(tile):
-                        patches[i * width + j, c] = padded[top + i, left + j + c * across]
+            _gather(padded, (first + row) * down, left, across, height, width, patches)
             np.dot(atoms, patches, v)
-            _penalise(v, weights, sums, code, nu, p)
-            for c in range(tile):
-                total += sums[c]
+            total += _penalise(v, weights, code, nu, p)
             np.dot(transposed, v, patches)
-            for i in range(height):
-                for j in range(width):
-                    for c in range(tile):
-                        gradient[row * down + i, left + j + c * across] += patches[i * width + j, c]
+            _scatter(patches, row * down, left, across, height, width, gradient)
     return total
 
 

@@ -237,6 +237,7 @@ def variable_density_mask(
     radius = np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.fftfreq(shape[1])[None, :]) * 2
     density = (1 - np.minimum(radius, 1)) ** 3 + 0.02
     order = rng.random(shape) / density
+    order[0, 0] = 0  # always the mean: nothing else tells how bright the image is
     return np.asarray(order <= np.quantile(order, fraction))
 
 

@@ -63,7 +63,7 @@ def open_image(
     span = default_range(array, name=name) if data_range is None else float(data_range)
     if not (span > 0 and np.isfinite(span)):
         raise ValueError(f"data_range: must be positive and finite, got {data_range!r}")
-    working = to_working(array, data_range=span, name=name)
+    working = to_working(image, data_range=span, name=name)  # not `array`, which has lost a masked array's mask
     if channel_axis is not None:
         working = np.moveaxis(working, channel_axis, -1)
     return working, Caller(array.dtype, span, channel_axis)

@@ -67,7 +67,7 @@ def denoise(
     working, caller = _finite(image, data_range, channel_axis)
     level = _estimate(working, caller.channel_axis is not None) if sigma is None else caller.scale(_noise(sigma))
     if level == 0:
-        return close_image(working, caller)
+        return np.array(image, order="C")
     chosen = resolve(operator, quality)
 
     def repair(channel: Channel) -> Plane:
@@ -112,7 +112,7 @@ def inpaint(
     >>> cosparse.psnr(ramp, cosparse.inpaint(np.where(mask, 0, ramp), mask)) > 45
     True
     """
-    working, caller = open_image(image, data_range, channel_axis)
+    working, caller = open_image(_infinite_as_missing(image), data_range, channel_axis)
     colour = caller.channel_axis is not None
     pages = working.shape[:-1] if colour else working.shape
     missing = np.asarray(mask)
@@ -123,15 +123,18 @@ def inpaint(
     if missing.shape not in (pages, pages[-2:]):
         raise ValueError(f"mask: has shape {missing.shape}, the image {pages}; they must agree")
     missing = np.broadcast_to(missing, pages)
-    hidden = np.broadcast_to(missing[..., None], working.shape) if colour else missing
+    hidden = missing
+    if colour:
+        hidden = np.repeat(missing[..., None], working.shape[-1], axis=-1)
+        hidden[..., -1] &= working.shape[-1] not in (2, 4)  # transparency is kept
     if np.isnan(working[~hidden]).any():
-        raise ValueError("image: holds NaN in pixels that the mask calls known; mark them as missing")
+        raise ValueError("image: holds NaN or infinity in pixels that the mask calls known; mark them as missing")
     if missing.reshape(-1, *pages[-2:]).all(axis=(1, 2)).any():
         raise ValueError("mask: all pixels are missing; nothing is known to start from")
     level = caller.scale(_noise(sigma))
     working[hidden] = 0
     if not missing.any() and level == 0:
-        return close_image(working, caller)
+        return np.array(image, order="C")
     chosen = resolve(operator, quality)
 
     def repair_page(page: NDArray[np.float32], gaps: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -154,9 +157,12 @@ def inpaint(
         result = np.stack([repair_page(*pair) for pair in zip(working, missing, strict=True)])
     else:
         result = repair_page(working, missing)
-    if level == 0:  # to the last bit, past the rounding of the colour transform
-        result = np.where(hidden, result, working)
-    return close_image(result, caller)
+    filled = close_image(result, caller)
+    if level > 0:
+        return filled
+    if caller.channel_axis is not None:
+        hidden = np.moveaxis(hidden, -1, caller.channel_axis)
+    return np.where(hidden, filled, np.asarray(image))  # to the last bit, past the rounding of our own
 
 
 def upscale(
@@ -271,16 +277,26 @@ def estimate_sigma(
 
 def _estimate(working: NDArray[np.float32], colour: bool) -> float:
     """On 0..255; the mean over pages and colours. An image of a pixel or two has no noise to speak of."""
-    from skimage.restoration import estimate_sigma as skimage_estimate
-
     if colour and working.shape[-1] in (2, 4):
         working = working[..., :-1]
     planes = np.moveaxis(working, -1, 0) if colour else working
     planes = planes.reshape(-1, *(working.shape[-3:-1] if colour else working.shape[-2:]))
     if min(planes.shape[1:]) < 2:
         return 0.0
-    levels = [float(skimage_estimate(plane)) for plane in planes if plane.min() < plane.max()]
+    levels = [_finest_wavelets(plane) for plane in planes if plane.min() < plane.max()]
     return float(np.mean(levels)) if levels else 0.0
+
+
+def _finest_wavelets(plane: Plane) -> float:
+    """The median of the diagonal details, as a normal deviation (Donoho and Johnstone 1994).
+
+    The same number as scikit-image's `estimate_sigma`, which warns that two or three columns look like colours.
+    """
+    import pywt
+
+    details = np.abs(pywt.dwtn(plane, "db2")["dd"])
+    details = details[details > 0]
+    return float(np.median(details)) / 0.6744897501960817 if details.size else 0.0
 
 
 def _finite(
@@ -290,6 +306,14 @@ def _finite(
     if np.isnan(working).any():
         raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
     return working, caller
+
+
+def _infinite_as_missing(image: ArrayLike) -> ArrayLike:
+    """Infinities as NaN, which inpainting takes under the mask and refuses elsewhere."""
+    values = np.asarray(image)
+    if isinstance(image, np.ma.MaskedArray) or values.dtype.kind != "f" or not np.isinf(values).any():
+        return image
+    return np.where(np.isinf(values), values.dtype.type(np.nan), values)
 
 
 def _noise(sigma: float) -> float:

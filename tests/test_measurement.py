@@ -1,0 +1,100 @@
+"""Measurements: exact adjoints, and forward models that agree with SciPy and with geometry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import ndimage
+
+from cosparse.reconstruction import measurement
+from cosparse.reconstruction.tasks import enlarge
+from cosparse.testing import dot_test
+
+shapes = st.tuples(st.integers(3, 20), st.integers(3, 20))
+
+
+def applied(A, image):
+    return A.matvec(image.ravel()).reshape(A.data_shape)
+
+
+@pytest.mark.parametrize("name", measurement.EXAMPLES)
+@given(shape=shapes)
+def test_every_adjoint_is_exact(name, shape):
+    A = measurement.EXAMPLES[name](shape)
+    assert A.shape == (np.prod(A.data_shape), np.prod(A.image_shape))
+    dot_test(A, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", measurement.EXAMPLES)
+def test_data_and_back_stay_in_single_precision(name):
+    A = measurement.EXAMPLES[name]((9, 12))
+    y = A.matvec(np.ones(A.shape[1], np.float32))
+    assert y.dtype == A.dtype and A.rmatvec(y).dtype == A.dtype
+
+
+@pytest.mark.parametrize("border, mode", [("replicate", "nearest"), ("periodic", "wrap")])
+@given(
+    shape=shapes,
+    kernel=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    seed=st.integers(0, 2**31),
+)
+def test_blur_is_scipys_convolution(border, mode, shape, kernel, seed):
+    """Odd and even kernels, smaller and larger than the image, by sums (30 entries or fewer) and by FFT."""
+    rng = np.random.default_rng(seed)
+    image, point_spread = rng.random(shape).astype(np.float32), rng.random(kernel)
+    blurred = applied(measurement.blur(point_spread, shape, border=border), image)
+    expected = ndimage.convolve(image.astype(float), point_spread, mode=mode)
+    np.testing.assert_allclose(blurred, expected, rtol=1e-4)
+
+
+def test_the_direct_and_the_fft_path_agree():
+    """The same kernel, once with a frame of zeros that makes it too large for direct sums."""
+    rng = np.random.default_rng(0)
+    image, kernel = rng.random((21, 17)).astype(np.float32), rng.random((4, 5))
+    small, large = (measurement.blur(k, image.shape) for k in (kernel, np.pad(kernel, 3)))
+    np.testing.assert_allclose(applied(small, image), applied(large, image), rtol=1e-5)
+    np.testing.assert_allclose(small.rmatvec(image.ravel()), large.rmatvec(image.ravel()), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 4])
+def test_downsampling_sits_in_the_middle_of_each_block(factor):
+    """On a plane a·row + b·column the small image is the plane at the blocks' centres, and back."""
+    side = 12 * factor
+    rows, columns = np.indices((side, side), np.float32)
+    plane = 3 * rows - 2 * columns + 100
+    A = measurement.downsampling(factor, plane.shape)
+    small = applied(A, plane)
+    assert small.shape == (12, 12)
+    centres = plane.reshape(12, factor, 12, factor).mean(axis=(1, 3))
+    np.testing.assert_allclose(small[2:-2, 2:-2], centres[2:-2, 2:-2], atol=1e-3)
+    away = slice(3 * factor, -3 * factor)
+    np.testing.assert_allclose(enlarge(centres, factor)[away, away], plane[away, away], atol=1e-3)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 4])
+def test_resizing_keeps_a_constant(factor):
+    A = measurement.downsampling(factor, (factor * 2, factor * 5))
+    np.testing.assert_allclose(A.matvec(np.full(A.shape[1], 7, np.float32)), 7, rtol=1e-5)
+    np.testing.assert_allclose(enlarge(np.full((1, 3), 7, np.float32), factor), 7, rtol=1e-5)
+
+
+def test_fourier_sampling_is_orthonormal():
+    mask = measurement.variable_density_mask((16, 20), 0.3)
+    A = measurement.fourier_sampling(mask)
+    image = np.random.default_rng(0).random((16, 20)).astype(np.float32)
+    np.testing.assert_allclose(A.matvec(image.ravel()), np.fft.fft2(image, norm="ortho")[mask], atol=1e-5)
+    y = A.matvec(image.ravel())
+    np.testing.assert_allclose(A.matvec(A.rmatvec(y)), y, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [measurement.radial_mask, measurement.variable_density_mask])
+@pytest.mark.parametrize("fraction", [0.03, 0.25, 0.6])
+@pytest.mark.parametrize("shape", [(64, 64), (33, 50)])
+def test_fourier_masks_hold_the_mean_and_the_fraction_asked_for(make, fraction, shape):
+    """Random masks to the sample; whole lines overshoot, by 0.036 at worst here (64 x 64, a quarter)."""
+    mask = make(shape, fraction)
+    assert mask[0, 0]
+    excess = mask.mean() - fraction
+    assert 0 <= excess < 0.04 if make is measurement.radial_mask else abs(excess) <= 1 / mask.size
