@@ -1,0 +1,115 @@
+"""Whole repairs from many places at once: the same bytes, and the caller's settings left alone."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from skimage.data import camera
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import cosparse
+
+
+def repairs_digest(_=None) -> str:
+    """A fingerprint of a denoised, an inpainted and an enlarged picture of 64 x 64."""
+    image = camera()[100:164, 200:264]
+    rng = np.random.default_rng(0)
+    noisy = image / 255 + rng.normal(0, 0.1, image.shape)
+    results = (
+        cosparse.denoise(noisy, 0.1),
+        cosparse.inpaint(image, rng.random(image.shape) < 0.5, quality="fast"),
+        cosparse.upscale(image[:32, :32], 2, quality="fast"),
+    )
+    return hashlib.sha256(b"".join(result.tobytes() for result in results)).hexdigest()
+
+
+def blas_threads():
+    return [
+        (library["filepath"], library["num_threads"])
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
+
+
+@contextmanager
+def forking():
+    """Python 3.12 warns of any fork beside threads; that it works here is what is tested."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
+        yield
+
+
+def test_the_same_bytes_from_eight_threads_at_a_time():
+    expected = repairs_digest()
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        together = threading.Barrier(8)
+
+        def caller(_):
+            together.wait(60)
+            return repairs_digest()
+
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(caller, range(8))) == {expected}
+        assert blas_threads() == before
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_the_same_bytes_from_other_processes(method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system cannot {method}")
+    expected = repairs_digest()  # the parent's pool is running when it forks
+    with forking(), multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map_async(repairs_digest, range(2)).get(120) == [expected] * 2
+    assert repairs_digest() == expected
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
+def test_a_fork_in_the_middle_of_repairs():
+    """Other threads hold the pool and the BLAS limit at the moment of the fork."""
+    expected = repairs_digest()
+    before = blas_threads()
+    busy = threading.Event()
+
+    def keep_busy():
+        results = set()
+        while not busy.is_set():
+            results.add(repairs_digest())
+        return results
+
+    with ThreadPoolExecutor(2) as threads:
+        running = [threads.submit(keep_busy) for _ in range(2)]
+        try:
+            with forking(), multiprocessing.get_context("fork").Pool(2) as pool:
+                assert pool.map_async(repairs_digest, range(4)).get(120) == [expected] * 4
+        finally:
+            busy.set()
+        assert set().union(*(each.result() for each in running)) <= {expected}
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("ending", ["returns", "stops", "raises"])
+def test_blas_threads_are_put_back(ending):
+    image = camera()[:48, :48]
+
+    def callback(progress):
+        assert {count for _, count in blas_threads()} == {1}
+        if ending == "raises":
+            raise ZeroDivisionError
+        return ending == "stops"
+
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        if ending == "raises":
+            with pytest.raises(ZeroDivisionError):
+                cosparse.denoise(image, 20, callback=callback)
+        else:
+            cosparse.denoise(image, 20, callback=callback)
+        assert blas_threads() == before
