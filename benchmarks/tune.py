@@ -21,7 +21,7 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.energy import Energy, minimise
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.rules import mass
-from cosparse.reconstruction.tasks import enlarge, interpolate, smoothed
+from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
 SHOWN = [3, 5, 7, 9, 11, 14, 17, 20, 25, 30, 40, 60, 80]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.tasks import enlarge
+from cosparse.reconstruction.start import enlarge
 from cosparse.testing import dot_test
 
 shapes = st.tuples(st.integers(3, 20), st.integers(3, 20))

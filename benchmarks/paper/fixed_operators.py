@@ -25,7 +25,7 @@ from cosparse.penalty import Penalty
 from cosparse.reconstruction.energy import Energy, Progress, minimise
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.rules import Stage, first_step, mass, plan
-from cosparse.reconstruction.tasks import smoothed
+from cosparse.reconstruction.start import smoothed
 
 SIGMA = 25
 FIXED = {"dct": AnalysisOperator.dct(8), "overcomplete_dct": AnalysisOperator.dct(8, 12)}

@@ -25,7 +25,7 @@ from tables import PaperTable
 import cosparse
 from cosparse.baselines import available, denoisers, inpainters, title
 from cosparse.files import replacing
-from cosparse.reconstruction.tasks import enlarge
+from cosparse.reconstruction.start import enlarge
 
 Rows = list[dict[str, str]]
 QUALITIES = ("best", "balanced", "fast")

@@ -18,7 +18,7 @@ import common
 import numpy as np
 
 from cosparse.baselines import finite_differences
-from cosparse.reconstruction.tasks import interpolate, smoothed
+from cosparse.reconstruction.start import interpolate, smoothed
 
 SIGMAS = (5, 10, 25, 50)
 

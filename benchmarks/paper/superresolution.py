@@ -20,7 +20,7 @@ from bicubic import shrink
 from tables import PaperTable
 
 import cosparse
-from cosparse.reconstruction.tasks import enlarge
+from cosparse.reconstruction.start import enlarge
 
 FACTOR = 3
 NOISY = ("august", 8)

@@ -15,7 +15,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 from cosparse.reconstruction.energy import Energy, minimise
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.tasks import interpolate, smoothed
+from cosparse.reconstruction.start import interpolate, smoothed
 
 TITLE = "TV (our engine)"
 WEIGHTS = ((5.0, 0.5), (10.0, 0.63), (25.0, 0.87), (50.0, 1.07))

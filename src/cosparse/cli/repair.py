@@ -32,7 +32,8 @@ from cosparse.cli.options import (
     gather,
 )
 from cosparse.images import Picture, default_range
-from cosparse.reconstruction.tasks import default_weight, enlarge
+from cosparse.reconstruction.rules import default_weight
+from cosparse.reconstruction.start import enlarge
 
 Callback = Callable[[cosparse.Progress], object]
 Border = Annotated[

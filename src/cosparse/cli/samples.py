@@ -15,7 +15,7 @@ from cosparse.cli.blurs import point_spread
 from cosparse.cli.progress import Bar, Tally
 from cosparse.images import from_working
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.tasks import enlarge
+from cosparse.reconstruction.start import enlarge
 
 Array = NDArray[Any]
 SIDE = 288

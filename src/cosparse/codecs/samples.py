@@ -56,6 +56,8 @@ class Samples:
 def storable(values: Array) -> Array:
     """Return samples as native uint8, uint16 or float32, or refuse."""
     dtype = values.dtype
+    if values.size == 0:
+        raise RefusedError("holds no pixels; it is damaged, save or copy it again")
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return values.astype(np.float32, copy=False)

@@ -273,5 +273,5 @@ def image_sparsity(
     for first, (_, rest) in zip(bands, parts, strict=True):
         below = (first + BAND) * stride[0]
         gradient[below : below + len(rest)] += rest
-    folded = fold_border(gradient, image.shape, patch)
+    folded = fold_border(gradient, image.shape, (patch[0] // 2, patch[1] // 2))
     return _seen(sum(total for total, _ in parts), folded), folded

@@ -61,9 +61,12 @@ def replicate(image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> 
     return np.pad(image, (rows, columns), mode="edge")
 
 
-def fold_border(padded: Array, shape: tuple[int, int], patch: tuple[int, int]) -> Array:
-    """The adjoint of :func:`replicate`: what fell on a repeated pixel is added to its source."""
-    top, left = patch[0] // 2, patch[1] // 2
+def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) -> Array:
+    """The adjoint of repeating border values: what fell on a repeated pixel is added to its source.
+
+    `corner` is where the image's first pixel lies in the padded one.
+    """
+    top, left = corner
     folded = padded[top : top + shape[0]].copy()
     folded[0] += padded[:top].sum(axis=0)
     folded[-1] += padded[top + shape[0] :].sum(axis=0)
@@ -101,7 +104,7 @@ def synthesise(
                 i : i + (rows - 1) * stride[0] + 1 : stride[0],
                 j : j + (columns - 1) * stride[1] + 1 : stride[1],
             ] += pieces[:, :, i, j]
-    return fold_border(padded, shape, patch)
+    return fold_border(padded, shape, (patch[0] // 2, patch[1] // 2))
 
 
 def image_sparsity(

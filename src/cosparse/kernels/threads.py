@@ -34,7 +34,6 @@ class _Threads:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.pool: ThreadPoolExecutor | None = None
-        self.controller: ThreadpoolController | None = None
         self.inside = 0
         self.limiter: object | None = None
 
@@ -90,13 +89,12 @@ def one_blas_thread() -> Iterator[None]:
     threads = _threads
     with threads.lock:
         if threads.inside == 0:
-            if threads.controller is None:
-                # Numba's np.dot loads this BLAS at its first call; the controller sees only what is loaded.
-                import scipy.linalg.cython_blas  # noqa: F401
+            # Numba's np.dot loads this BLAS at its first call; the controller sees only what is loaded. It looks
+            # again every time, as a library loaded since then may have brought a BLAS of its own.
+            import scipy.linalg.cython_blas  # noqa: F401
 
-                threads.controller = ThreadpoolController()
             _free_blas()
-            threads.limiter = threads.controller.limit(limits=1, user_api="blas")
+            threads.limiter = ThreadpoolController().limit(limits=1, user_api="blas")
         threads.inside += 1
     try:
         yield

@@ -73,6 +73,22 @@ class Progress:
     image: Image
 
 
+def until_stopped(
+    callback: Callable[[Progress], object] | None,
+) -> Callable[[Progress], object] | None:
+    """The callback, or once it has returned True, one that always does: the planes that follow stop at once."""
+    if callback is None:
+        return None
+    stopped = False
+
+    def follow(progress: Progress) -> bool:
+        nonlocal stopped
+        stopped = stopped or callback(progress) is True
+        return stopped
+
+    return follow
+
+
 def minimise(
     stages: Sequence[tuple[Energy, int]],
     start: Image,

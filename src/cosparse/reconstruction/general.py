@@ -133,9 +133,11 @@ def solve(
 
 def resolve(operator: AnalysisOperator | str | None, quality: str) -> AnalysisOperator:
     """The operator itself, a shipped or saved one by name, or the one that goes with the quality."""
+    if quality not in OPERATORS:
+        raise ValueError(f"quality: expected one of {', '.join(OPERATORS)}, got {quality!r}")
     if isinstance(operator, AnalysisOperator):
         return operator
-    return load_operator(OPERATORS.get(quality, "default") if operator is None else operator)
+    return load_operator(OPERATORS[quality] if operator is None else operator)
 
 
 def dot_gap(A: Any, rng: np.random.Generator) -> tuple[float, float, float]:

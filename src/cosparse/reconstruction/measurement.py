@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from cosparse.kernels.reference import fold_border
+
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 
@@ -76,7 +78,7 @@ def blur(kernel: ArrayLike, shape: Shape, *, border: str = "replicate") -> Measu
 
     def adjoint(y: Array) -> Array:
         full = _valid(np.pad(y, [(side - 1, side - 1) for side in kernel.shape]), kernel[::-1, ::-1])
-        return _fold(full, edges, shape)
+        return fold_border(full, (shape[0], shape[1]), (edges[0][0], edges[1][0]))
 
     return Measurement(shape, shape, forward, adjoint)
 
@@ -94,18 +96,6 @@ def _valid(image: Array, kernel: Array) -> Array:
         if factor:
             out += image.dtype.type(factor) * image[i : i + height, j : j + width]
     return out
-
-
-def _fold(full: Array, edges: Any, shape: Shape) -> Array:
-    """The adjoint of replicating the border: what fell outside is added to the edge pixel it came from."""
-    (top, _), (left, _) = edges
-    rows = full[top : top + shape[0]].copy()
-    rows[0] += full[:top].sum(axis=0)
-    rows[-1] += full[top + shape[0] :].sum(axis=0)
-    image = rows[:, left : left + shape[1]].copy()
-    image[:, 0] += rows[:, :left].sum(axis=1)
-    image[:, -1] += rows[:, left + shape[1] :].sum(axis=1)
-    return image
 
 
 def _periodic_blur(kernel: NDArray[np.float32], shape: Shape) -> Measurement:

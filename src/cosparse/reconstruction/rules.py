@@ -14,8 +14,8 @@ from cosparse.penalty import Penalty
 
 _Constants = tuple[float, float, int]  # weight, nu, iterations of a stage
 
-QUALITIES = ("fast", "balanced", "best")
 OPERATORS = {"fast": "default", "balanced": "default", "best": "large"}
+QUALITIES = tuple(OPERATORS)
 
 # Patches a quarter of their size apart cost 0.02-0.04 dB; "fast" goes one pixel further, "best" one pixel nearer.
 STRIDE_CHANGE = (1, 0, -1)
@@ -107,7 +107,8 @@ def _deblurring(sigma: float, level: int) -> list[_Constants]:
 def _reconstructing(sigma: float, level: int) -> list[_Constants]:
     noise = 0.5 * _denoising_weight(sigma) if sigma > 0 else 0.0
     count = (20, 40, 60)[level]
-    return [(0.03 + noise, 0.1, count), (0.001 + noise, 2.0 if sigma == 0 else 0.2, count)]
+    # The first penalty is nearly quadratic: from a poor start, a sharp one would be trapped at once.
+    return [(1.0, 0.001, count), (0.03 + noise, 0.1, count), (0.001 + noise, 2.0 if sigma == 0 else 0.2, count)]
 
 
 _STAGES = {

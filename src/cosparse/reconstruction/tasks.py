@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.energy import Progress
+from cosparse.reconstruction.energy import Progress, until_stopped
 from cosparse.reconstruction.general import resolve, solve
 from cosparse.reconstruction.planes import Caller, Channel, Plane, by_plane, close_image, open_image
-from cosparse.reconstruction.rules import default_weight, plan
+from cosparse.reconstruction.rules import plan
+from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
-__all__ = ["deblur", "default_weight", "denoise", "estimate_sigma", "inpaint", "upscale"]
+__all__ = ["deblur", "denoise", "estimate_sigma", "inpaint", "upscale"]
 
 Operator = AnalysisOperator | str | None
 Callback = Callable[[Progress], object] | None
@@ -65,17 +66,17 @@ def denoise(
     True
     """
     working, caller = _finite(image, data_range, channel_axis)
+    chosen, follow = resolve(operator, quality), until_stopped(callback)
     level = _estimate(working, caller.channel_axis is not None) if sigma is None else caller.scale(_noise(sigma))
     if level == 0:
         return np.array(image, order="C")
-    chosen = resolve(operator, quality)
 
     def repair(channel: Channel) -> Plane:
         own = level * channel.gain
         start = smoothed(channel.plane, own)
         return solve(
             plan("denoise", own, quality, weight, chosen), chosen, start, channel.plane,
-            bounds=channel.bounds, callback=callback,
+            bounds=channel.bounds, callback=follow,
         )[-1].point  # fmt: skip
 
     return close_image(by_plane(working, caller.channel_axis is not None, repair), caller)
@@ -113,6 +114,7 @@ def inpaint(
     True
     """
     working, caller = open_image(_infinite_as_missing(image), data_range, channel_axis)
+    chosen, follow = resolve(operator, quality), until_stopped(callback)
     colour = caller.channel_axis is not None
     pages = working.shape[:-1] if colour else working.shape
     missing = np.asarray(mask)
@@ -135,7 +137,6 @@ def inpaint(
     working[hidden] = 0
     if not missing.any() and level == 0:
         return np.array(image, order="C")
-    chosen = resolve(operator, quality)
 
     def repair_page(page: NDArray[np.float32], gaps: NDArray[np.bool_]) -> NDArray[np.float32]:
         known = ~gaps
@@ -148,7 +149,7 @@ def inpaint(
             return solve(
                 plan("inpaint", own, quality, weight, chosen), chosen, start,
                 channel.plane[known] if noisy else None, measure if noisy else None,
-                free=None if noisy else gaps, bounds=channel.bounds, callback=callback,
+                free=None if noisy else gaps, bounds=channel.bounds, callback=follow,
             )[-1].point  # fmt: skip
 
         return by_plane(page, colour, repair)
@@ -193,14 +194,14 @@ def upscale(
     factor = int(factor)
     working, caller = _finite(image, data_range, channel_axis)
     level = caller.scale(_noise(sigma))
-    chosen = resolve(operator, quality)
+    chosen, follow = resolve(operator, quality), until_stopped(callback)
 
     def repair(channel: Channel) -> Plane:
         start = enlarge(channel.plane, factor)
         measure = measurement.downsampling(factor, start.shape)
         return solve(
             plan("upscale", level * channel.gain, quality, weight, chosen), chosen, start,
-            channel.plane.ravel(), measure, bounds=channel.bounds, callback=callback,
+            channel.plane.ravel(), measure, bounds=channel.bounds, callback=follow,
         )[-1].point  # fmt: skip
 
     colour = caller.channel_axis is not None
@@ -256,12 +257,12 @@ def deblur(
         raise ValueError(f"kernel: {point_spread.shape} is larger than the image {shape}; crop it")
     measure = measurement.blur(point_spread / point_spread.sum(), shape, border=border)
     level = _estimate(working, colour) if sigma is None else caller.scale(_noise(sigma))
-    chosen = resolve(operator, quality)
+    chosen, follow = resolve(operator, quality), until_stopped(callback)
 
     def repair(channel: Channel) -> Plane:
         return solve(
             plan("deblur", level * channel.gain, quality, weight, chosen), chosen, channel.plane,
-            channel.plane.ravel(), measure, bounds=channel.bounds, callback=callback,
+            channel.plane.ravel(), measure, bounds=channel.bounds, callback=follow,
         )[-1].point  # fmt: skip
 
     return close_image(by_plane(working, colour, repair), caller)
@@ -324,76 +325,3 @@ def _noise(sigma: float) -> float:
     if not 0 <= level < np.inf:
         raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
     return level
-
-
-def smoothed(plane: Plane, sigma: float) -> Plane:
-    """A first guess nearer to the answer than the noisy image; saves a third of the iterations."""
-    from scipy.ndimage import gaussian_filter
-
-    width = float(np.interp(sigma, [5, 15], [0.0, 0.9]))
-    if width == 0:
-        return plane
-    return np.asarray(gaussian_filter(plane, width, mode="nearest"), np.float32)
-
-
-def enlarge(plane: Plane, factor: int) -> Plane:
-    """Bicubic interpolation (a = -0.5) onto a grid whose pixel centres fit: the start of upscaling."""
-    height, width = plane.shape
-    rows, columns = _bicubic(height, factor), _bicubic(width, factor)
-    return np.ascontiguousarray(rows @ plane @ columns.T)
-
-
-def _bicubic(size: int, factor: int) -> NDArray[np.float32]:
-    """The (size·factor, size) matrix of interpolation along one axis, borders replicated."""
-    centre = (np.arange(size * factor) + 0.5) / factor - 0.5
-    base = np.floor(centre).astype(int)
-    matrix = np.zeros((size * factor, size), np.float32)
-    for tap in range(-1, 3):
-        distance = np.abs(centre - (base + tap))
-        near = 1.5 * distance**3 - 2.5 * distance**2 + 1
-        far = -0.5 * distance**3 + 2.5 * distance**2 - 4 * distance + 2
-        factors = np.where(distance <= 1, near, np.where(distance < 2, far, 0))
-        np.add.at(matrix, (np.arange(len(centre)), np.clip(base + tap, 0, size - 1)), factors)
-    return matrix
-
-
-def interpolate(plane: Plane, gaps: NDArray[np.bool_]) -> Plane:
-    """A smooth first filling of the gaps: averages of ever larger blocks of known pixels, coarse to fine.
-
-    What it costs is in proportion to the pixels, whatever the pattern; a triangulation of the known pixels gives the
-    same end result but can take minutes.
-    """
-    known = (~gaps).astype(np.float32)
-    filled = _pull_push(plane * known, known)
-    return np.where(gaps, filled, plane)
-
-
-def _pull_push(values: Plane, weights: Plane) -> Plane:
-    """Values where there is weight, and a smooth filling elsewhere, by halving the image until none is missing."""
-    if weights.min() > 0:
-        return values / weights
-    coarse = _pull_push(_halve(values), _halve(weights))
-    rows, columns = (_linear(size) for size in weights.shape)
-    smooth = rows @ coarse @ columns.T
-    share = np.minimum(weights, 1)
-    return np.asarray(share * values / np.maximum(weights, 1e-6) + (1 - share) * smooth, np.float32)
-
-
-def _halve(plane: Plane) -> Plane:
-    """Sums of 2 x 2 blocks; an odd last row or column stands alone."""
-    height, width = plane.shape
-    padded = np.pad(plane, ((0, height % 2), (0, width % 2)))
-    blocks = padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2)
-    return np.asarray(blocks.sum(axis=(1, 3)))
-
-
-def _linear(size: int) -> Any:
-    """The (size, ceil(size/2)) sparse matrix of linear interpolation from blocks of two back to pixels."""
-    from scipy.sparse import csr_array
-
-    half = -(-size // 2)
-    pixel = np.arange(size)
-    block = pixel // 2
-    other = np.clip(block + np.where(pixel % 2, 1, -1), 0, half - 1)
-    shares = np.repeat(np.array([0.75, 0.25], np.float32), size)
-    return csr_array((shares, (np.tile(pixel, 2), np.concatenate([block, other]))), shape=(size, half))

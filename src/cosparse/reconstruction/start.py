@@ -1,0 +1,83 @@
+"""Where a repair starts: cheap first images, near enough to the answer to save iterations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Plane = NDArray[np.float32]
+
+
+def smoothed(plane: Plane, sigma: float) -> Plane:
+    """A first guess nearer to the answer than the noisy image; saves a third of the iterations."""
+    from scipy.ndimage import gaussian_filter
+
+    width = float(np.interp(sigma, [5, 15], [0.0, 0.9]))
+    if width == 0:
+        return plane
+    return np.asarray(gaussian_filter(plane, width, mode="nearest"), np.float32)
+
+
+def enlarge(plane: Plane, factor: int) -> Plane:
+    """Bicubic interpolation (a = -0.5) onto a grid whose pixel centres fit: the start of upscaling."""
+    height, width = plane.shape
+    rows, columns = _bicubic(height, factor), _bicubic(width, factor)
+    return np.ascontiguousarray(rows @ plane @ columns.T)
+
+
+def _bicubic(size: int, factor: int) -> NDArray[np.float32]:
+    """The (size·factor, size) matrix of interpolation along one axis, borders replicated."""
+    centre = (np.arange(size * factor) + 0.5) / factor - 0.5
+    base = np.floor(centre).astype(int)
+    matrix = np.zeros((size * factor, size), np.float32)
+    for tap in range(-1, 3):
+        distance = np.abs(centre - (base + tap))
+        near = 1.5 * distance**3 - 2.5 * distance**2 + 1
+        far = -0.5 * distance**3 + 2.5 * distance**2 - 4 * distance + 2
+        factors = np.where(distance <= 1, near, np.where(distance < 2, far, 0))
+        np.add.at(matrix, (np.arange(len(centre)), np.clip(base + tap, 0, size - 1)), factors)
+    return matrix
+
+
+def interpolate(plane: Plane, gaps: NDArray[np.bool_]) -> Plane:
+    """A smooth first filling of the gaps: averages of ever larger blocks of known pixels, coarse to fine.
+
+    What it costs is in proportion to the pixels, whatever the pattern; a triangulation of the known pixels gives the
+    same end result but can take minutes.
+    """
+    known = (~gaps).astype(np.float32)
+    filled = _pull_push(plane * known, known)
+    return np.where(gaps, filled, plane)
+
+
+def _pull_push(values: Plane, weights: Plane) -> Plane:
+    """Values where there is weight, and a smooth filling elsewhere, by halving the image until none is missing."""
+    if weights.min() > 0:
+        return values / weights
+    coarse = _pull_push(_halve(values), _halve(weights))
+    rows, columns = (_linear(size) for size in weights.shape)
+    smooth = rows @ coarse @ columns.T
+    share = np.minimum(weights, 1)
+    return np.asarray(share * values / np.maximum(weights, 1e-6) + (1 - share) * smooth, np.float32)
+
+
+def _halve(plane: Plane) -> Plane:
+    """Sums of 2 x 2 blocks; an odd last row or column stands alone."""
+    height, width = plane.shape
+    padded = np.pad(plane, ((0, height % 2), (0, width % 2)))
+    blocks = padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2)
+    return np.asarray(blocks.sum(axis=(1, 3)))
+
+
+def _linear(size: int) -> Any:
+    """The (size, ceil(size/2)) sparse matrix of linear interpolation from blocks of two back to pixels."""
+    from scipy.sparse import csr_array
+
+    half = -(-size // 2)
+    pixel = np.arange(size)
+    block = pixel // 2
+    other = np.clip(block + np.where(pixel % 2, 1, -1), 0, half - 1)
+    shares = np.repeat(np.array([0.75, 0.25], np.float32), size)
+    return csr_array((shares, (np.tile(pixel, 2), np.concatenate([block, other]))), shape=(size, half))
