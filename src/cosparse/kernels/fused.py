@@ -160,7 +160,7 @@ def _seen(value: float, gradient: NDArray[np.floating]) -> float:
 
     The logarithm that reads bits takes NaN and infinity for numbers; the slopes do not.
     """
-    return value if np.isfinite(gradient).all() else float("nan")
+    return value if np.isfinite(gradient.sum()) else float("nan")
 
 
 def patch_sparsity(

@@ -64,10 +64,10 @@ def replicate(image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> 
 def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) -> Array:
     """The adjoint of repeating border values: what fell on a repeated pixel is added to its source.
 
-    `corner` is where the image's first pixel lies in the padded one.
+    `corner` is where the image's first pixel lies in the padded one, whose own rows are used up.
     """
     top, left = corner
-    folded = padded[top : top + shape[0]].copy()
+    folded = padded[top : top + shape[0]]
     folded[0] += padded[:top].sum(axis=0)
     folded[-1] += padded[top + shape[0] :].sum(axis=0)
     image = folded[:, left : left + shape[1]].copy()
