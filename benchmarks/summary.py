@@ -1,0 +1,105 @@
+"""Write the table of measured figures into README.md, from the committed CSV files.
+
+    python benchmarks/summary.py
+"""
+
+from __future__ import annotations
+
+import csv
+from statistics import mean
+
+from common import RESULTS, ROOT
+
+BEGIN, END = "<!-- figures: python benchmarks/summary.py -->", "<!-- end of figures -->"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (RESULTS / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def quantity(name: str, wanted: str) -> float:
+    return float(next(row["value"] for row in rows(name) if wanted in row["quantity"]))
+
+
+def table(name: str, **where: str) -> tuple[float, float, float]:
+    """Ours, the paper's GOAL, and the worst difference, over the cells of a table."""
+    cells = [
+        row
+        for row in rows(name)
+        if row["method"] == "ours" and row["quality"] == "best" and all(row[k] == v for k, v in where.items())
+    ]
+    ours, paper = ([float(row[column]) for row in cells] for column in ("psnr", "published_psnr"))
+    return mean(ours), mean(paper), min(a - b for a, b in zip(ours, paper, strict=True))
+
+
+def lines() -> list[str]:
+    made = [("figure", "cosparse", "to compare", "command")]
+    for label, name, where in (
+        ("denoising, 25 cells of the paper's Table I, mean", "denoising", {}),
+        ("inpainting, 12 cells of Table II, mean", "inpainting", {}),
+        ("super-resolution x3, 7 cells of Table III, mean", "superresolution", {"sigma": "0"}),
+    ):
+        ours, paper, worst = table(name, **where)
+        made.append(
+            (
+                f"{label} (worst cell)",
+                f"{ours:.2f} dB ({worst:+.2f})",
+                f"the paper's GOAL {paper:.2f} dB",
+                f"`benchmarks/paper/{name}.py --quality best`",
+            )
+        )
+    speed = "`benchmarks/speed/reconstruction.py`"
+    bm3d = quantity("reconstruction", "denoise bm3d: PSNR")
+    for quality in ("fast", "balanced", "best"):
+        made.append(
+            (
+                f'denoise 512x512, σ=25, quality="{quality}"',
+                f"{quantity('reconstruction', f'denoise {quality}: PSNR'):.2f} dB, "
+                f"{quantity('reconstruction', f'{quality}: times faster'):.1f} times faster",
+                f"PyPI's bm3d {bm3d:.2f} dB",
+                speed,
+            )
+        )
+    made.append(
+        (
+            "peak memory, 512x512; beyond that",
+            f"{quantity('reconstruction', 'peak memory'):.0f} MB; {quantity('reconstruction', 'memory a pixel'):.0f} bytes a pixel",
+            "",
+            speed,
+        )
+    )
+    learning = "`benchmarks/speed/learning.py`"
+    made.append(
+        (
+            "learning 128x64 from 50,000 patches, 400 iterations",
+            f"{quantity('learning', '400 iterations: time'):.0f} s",
+            "the paper: about 10 minutes (200,000 patches, four cores)",
+            learning,
+        )
+    )
+    made.append(
+        (
+            "learning to the same objective",
+            f"{quantity('learning', 'times faster'):.1f} times faster",
+            "pymanopt, plain NumPy",
+            learning,
+        )
+    )
+    header, *body = made
+    return [
+        "| " + " | ".join(header) + " |",
+        "|" + "---|" * len(header),
+        *("| " + " | ".join(line) + " |" for line in body),
+    ]
+
+
+def main() -> None:
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    before, rest = text.split(BEGIN)
+    readme.write_text(before + BEGIN + "\n" + "\n".join(lines()) + "\n" + END + rest.split(END)[1])
+
+
+if __name__ == "__main__":
+    main()
