@@ -54,8 +54,8 @@ class Sizes:
     iterations: int = 400
     large: int = 200_000
     limit: int = 1000  # iterations, for the run to convergence
-    versus: int = 20_000
-    versus_iterations: int = 200
+    versus: int = 50_000
+    versus_iterations: int = 120
     versus_seconds: float = 400.0
     repeats: int = 15
 
