@@ -51,20 +51,21 @@ def lines() -> list[str]:
         )
     speed = "`benchmarks/speed/reconstruction.py`"
     bm3d = quantity("reconstruction", "denoise bm3d: PSNR")
-    for quality in ("fast", "balanced", "best"):
-        made.append(
-            (
-                f'denoise 512x512, σ=25, quality="{quality}"',
-                f"{quantity('reconstruction', f'denoise {quality}: PSNR'):.2f} dB, "
-                f"{quantity('reconstruction', f'{quality}: times faster'):.1f} times faster",
-                f"PyPI's bm3d {bm3d:.2f} dB",
-                speed,
-            )
+    made += [
+        (
+            f'denoise 512x512, σ=25, quality="{quality}"',
+            f"{quantity('reconstruction', f'denoise {quality}: PSNR'):.2f} dB, "
+            f"{quantity('reconstruction', f'{quality}: times faster'):.1f} times faster",
+            f"PyPI's bm3d {bm3d:.2f} dB",
+            speed,
         )
+        for quality in ("fast", "balanced", "best")
+    ]
     made.append(
         (
             "peak memory, 512x512; beyond that",
-            f"{quantity('reconstruction', 'peak memory'):.0f} MB; {quantity('reconstruction', 'memory a pixel'):.0f} bytes a pixel",
+            f"{quantity('reconstruction', 'peak memory'):.0f} MB; "
+            f"{quantity('reconstruction', 'memory a pixel'):.0f} bytes a pixel",
             "",
             speed,
         )
