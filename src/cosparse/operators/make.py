@@ -5,7 +5,7 @@
 
 learns an operator and writes it beside this file, or to --output. `default` is learned from photographs that come with
 scikit-image, `large` from the training images of the paper's authors. On the same machine and library versions the
-file is the same to the last bit; on others the atoms agree to rounding.
+atoms are the same to the last bit; on others they agree to rounding.
 """
 
 from __future__ import annotations
