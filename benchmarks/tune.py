@@ -3,7 +3,8 @@
     python benchmarks/tune.py denoise --operator default --sigma 25 --nu 0.05 0.1 --weight 1.2 1.4
 
 prints, for each pair, the mean PSNR over the validation photographs after every few iterations. `weight` is given for
-an operator of 128 unit atoms, as the rules are.
+an operator of 128 unit atoms, as the rules are. For a refined operator `weight` and `nu` are factors on the operator's
+own at the noise level --at.
 """
 
 from __future__ import annotations
@@ -63,10 +64,12 @@ def curve(args, operator, stages, image, seed) -> list[float]:
     start, data, measure, free = problem(args.task, image, args.sigma, seed, args.option)
     truth = image[: start.shape[0], : start.shape[1]]
     reached: list[float] = []
-    energies = [
-        (Energy(Prior(operator, Penalty.log(nu), args.stride), lam, data, measure), args.iterations)
-        for lam, nu in stages
-    ]
+    energies = []
+    for lam, nu in stages:
+        prior = Prior(operator, Penalty.log(nu), args.stride)
+        if operator.refined:
+            prior = Prior(operator.at(args.at), Penalty.log(nu * operator.penalty.nu), args.stride)
+        energies.append((Energy(prior, lam, data, measure), args.iterations))
     follow: Callable = lambda p: reached.append(cosparse.psnr(truth, p.image, data_range=255)) and None  # noqa: E731
     minimise(energies, start, first_step=args.first_step, tolerance=args.tolerance, free=free, callback=follow)
     total = args.iterations * len(stages)
@@ -81,6 +84,7 @@ def main() -> None:
     parser.add_argument("--option", type=float, default=0, help="missing fraction, factor, blur or sampled fraction")
     parser.add_argument("--weight", nargs="+", default=["1.3"], help="one per stage, joined by commas")
     parser.add_argument("--nu", nargs="+", default=["0.1"], help="one per stage, joined by commas")
+    parser.add_argument("--at", type=float, default=25, help="noise level that a refined operator is taken at")
     parser.add_argument("--iterations", type=int, default=30, help="of each stage")
     parser.add_argument("--tolerance", type=float, default=0.0)
     parser.add_argument("--first-step", type=float, default=0.05)
@@ -92,7 +96,7 @@ def main() -> None:
     images = validation_images(args.every)
     for weights, nus in product(args.weight, args.nu):
         stages = [
-            (float(w) * 128 / mass(operator), float(nu))
+            (float(w) * (1.0 if operator.refined else 128 / mass(operator)), float(nu))
             for w, nu in zip(weights.split(","), nus.split(","), strict=True)
         ]
         mean = np.mean([curve(args, operator, stages, image, i) for i, image in enumerate(images)], axis=0)

@@ -26,7 +26,7 @@ from cosparse.reconstruction import measurement
 GREY = data.camera()[90:186, 190:286]
 COLOUR = data.astronaut()[30:126, 170:266]
 COMMANDS = [
-    "demo", "denoise", "inpaint", "upscale", "deblur", "learn", "inspect", "compare", "studio",
+    "demo", "denoise", "inpaint", "upscale", "deblur", "learn", "refine", "inspect", "compare", "studio",
 ]  # fmt: skip
 
 
@@ -347,6 +347,39 @@ def test_learning_stops_and_goes_on(run, photos, monkeypatch):
     run("learn", "photos", "--iterations", 30, *keep, "--resume")
     a, b = (cosparse.load_operator(f"{name}.safetensors") for name in "ab")
     np.testing.assert_array_equal(a.matrix, b.matrix)
+
+
+def test_refine_and_use_it(run, photos, monkeypatch):
+    arguments = ["--sigma", "20", "--steps", 8, "--batch", 4, "--crop", 32, "--json"]
+    (record,) = run("refine", "dct:4", "photos", "-o", "a.safetensors", *arguments)
+    assert record["steps"] == 8 and record["psnr"] > record["psnr_before"]
+    assert read_image("a.atoms.png").pixels.shape[0] > 20
+    operator = cosparse.load_operator("a.safetensors")
+    assert operator.refined and operator.shape == (15, 16)
+    write_image("truth.png", GREY)
+    write_image("noisy.png", noisy(GREY))
+    (record,) = run("denoise", "noisy.png", "--operator", "a.safetensors", "--reference", "truth.png", "--json")
+    assert record["psnr"] > record["psnr_before"] + 5
+    run("inspect", "a.safetensors")
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cosparse, "refine_operator", interrupted)
+        run("refine", "dct:4", "photos", "-o", "b.safetensors", "--checkpoint", "state", *arguments, code=130)
+    assert run.err == "cosparse: stopped; state keeps the state, --resume goes on from it\n"
+    lines = run("refine", "dct:4", "photos", "-o", "b.safetensors", *arguments[:-1])
+    assert lines[-1] == "Use it:  cosparse denoise photo.png --operator b.safetensors"
+    for problem, complaint in {
+        ("dct:x", "photos"): "after dct: comes the side",
+        ("nothing", "photos"): "nothing: no such operator",
+        ("dct:4", "photos", "--sigma", "5:"): "--sigma: expected a number or two",
+        ("dct:4", "photos", "--task", "paint"): "--task: expected one of",
+    }.items():
+        run("refine", *problem, "-o", "c.safetensors", code=2)
+        assert complaint in run.err and run.err.count("\n") == 1
+    assert "c.safetensors" not in files()
 
 
 def test_learning_holds_only_windows_of_many_photographs(photos, run, monkeypatch):

@@ -62,7 +62,7 @@ def digest(*parts: Any) -> str:
         if isinstance(part, np.ndarray):
             state.update(f"{part.dtype}{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
         elif isinstance(part, AnalysisOperator):
-            add([part.matrix, part.weights, part.patch_shape])
+            add([part.matrix, part.weights, part.scale, part.exponents, part.patch_shape, part.penalty, part.stride])
         elif isinstance(part, dict):
             add(sorted(part.items()))
         elif isinstance(part, (list, tuple)):

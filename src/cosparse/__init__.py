@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         reconstruct,
         upscale,
     )
+    from cosparse.refinement import RefineProgress, RefineResult, refine_operator
 
 _HOME = {
     "LearnProgress": "learning",
@@ -47,6 +48,9 @@ _HOME = {
     "inpaint": "reconstruction",
     "reconstruct": "reconstruction",
     "upscale": "reconstruction",
+    "RefineProgress": "refinement",
+    "RefineResult": "refinement",
+    "refine_operator": "refinement",
 }
 _MODULES = ("images", "testing", "baselines")
 
@@ -57,6 +61,8 @@ __all__ = [
     "Penalty",
     "Progress",
     "Reconstruction",
+    "RefineProgress",
+    "RefineResult",
     "Settings",
     "Stop",
     "__version__",
@@ -68,6 +74,7 @@ __all__ = [
     "load_operator",
     "psnr",
     "reconstruct",
+    "refine_operator",
     "sample_patches",
     "ssim",
     "upscale",

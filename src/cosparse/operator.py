@@ -19,6 +19,7 @@ from cosparse.kernels import reference
 from cosparse.penalty import Penalty
 
 FORMAT = "cosparse-operator-1"
+REFERENCE_SIGMA = 25.0  # the noise at which a refined operator's weights and scales stand as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,12 @@ class AnalysisOperator:
         Factor of each atom in the prior; all one unless trained for a task.
     provenance : mapping of str to str
         How, from what and by which version it was made.
+    scale : (k,) array, optional
+        Factor of each atom's answers to images on 0..255 before they are penalised, which is the square root of a nu
+        of its own; all one unless trained.
+    exponents : (2, k) array, optional
+        Present in operators refined for a task: at noise sigma the weights are `weights`·(sigma/25)^exponents[0] and
+        the scales `scale`·(sigma/25)^exponents[1], see :meth:`at`.
 
     Examples
     --------
@@ -51,6 +58,8 @@ class AnalysisOperator:
     penalty: Penalty = field(default_factory=Penalty.log)
     weights: NDArray[np.float32] = None  # type: ignore[assignment]
     provenance: Mapping[str, str] = field(default_factory=dict)
+    scale: NDArray[np.float32] = None  # type: ignore[assignment]
+    exponents: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         matrix = np.array(self.matrix, np.float32, order="C")
@@ -62,13 +71,21 @@ class AnalysisOperator:
             )
         if not np.isfinite(matrix).all():
             raise ValueError("matrix: holds NaN or infinite values")
-        weights = np.ones(len(matrix)) if self.weights is None else self.weights
-        weights = np.array(weights, np.float32)
-        if weights.shape != (len(matrix),) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ValueError(f"weights: expected {len(matrix)} finite numbers, none negative")
-        matrix.flags.writeable = weights.flags.writeable = False
+        matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "weights", weights)
+        for name in ("weights", "scale"):
+            given = getattr(self, name)
+            values = np.array(np.ones(len(matrix)) if given is None else given, np.float32)
+            if values.shape != (len(matrix),) or not (np.isfinite(values) & (values >= 0)).all():
+                raise ValueError(f"{name}: expected {len(matrix)} finite numbers, none negative")
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+        if self.exponents is not None:
+            exponents = np.array(self.exponents, np.float32)
+            if exponents.shape != (2, len(matrix)) or not np.isfinite(exponents).all():
+                raise ValueError(f"exponents: expected (2, {len(matrix)}) finite numbers")
+            exponents.flags.writeable = False
+            object.__setattr__(self, "exponents", exponents)
         object.__setattr__(self, "patch_shape", (height, width))
         object.__setattr__(self, "provenance", dict(self.provenance))
 
@@ -86,6 +103,8 @@ class AnalysisOperator:
             and self.penalty == other.penalty
             and np.array_equal(self.matrix, other.matrix)
             and np.array_equal(self.weights, other.weights)
+            and np.array_equal(self.scale, other.scale)
+            and np.array_equal(self.exponents, other.exponents)  # type: ignore[arg-type]
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -96,6 +115,32 @@ class AnalysisOperator:
     def shape(self) -> tuple[int, int]:
         """(atoms, pixels of a patch)."""
         return self.matrix.shape
+
+    @cached_property
+    def atoms(self) -> NDArray[np.float32]:
+        """The rows that the prior answers with: those of the matrix times their scale."""
+        return self.matrix * self.scale[:, None]
+
+    @property
+    def refined(self) -> bool:
+        """Whether it was trained for a task, so that its weights need no lambda from a rule."""
+        return self.exponents is not None
+
+    @property
+    def stride(self) -> int | None:
+        """The distance of patches it was trained at, if it was refined."""
+        return int(self.provenance["stride"]) if self.refined and "stride" in self.provenance else None
+
+    def at(self, sigma: float) -> AnalysisOperator:
+        """The operator with the weights and scales it has at noise sigma (on 0..255).
+
+        Itself, if it was not refined.
+        """
+        if self.exponents is None:
+            return self
+        level = np.float32(sigma / REFERENCE_SIGMA)
+        weights, scale = self.weights * level ** self.exponents[0], self.scale * level ** self.exponents[1]
+        return AnalysisOperator(self.matrix, self.patch_shape, self.penalty, weights, self.provenance, scale)
 
     @cached_property
     def zero_mean(self) -> bool:
@@ -166,7 +211,7 @@ class AnalysisOperator:
         from scipy.sparse.linalg import LinearOperator
 
         rows, columns = (reference.positions(side, stride) for side in image_shape)
-        atoms, strides = self.matrix, (stride, stride)
+        atoms, strides = self.atoms, (stride, stride)
 
         def forward(image: Any) -> Any:
             image = np.asarray(image).reshape(image_shape)
@@ -192,7 +237,10 @@ class AnalysisOperator:
             "provenance": json.dumps(dict(self.provenance), sort_keys=True),
             **self.penalty.to_metadata(),
         }
-        blob = save({"matrix": self.matrix, "weights": self.weights}, metadata)
+        arrays = {"matrix": self.matrix, "weights": self.weights, "scale": self.scale}
+        if self.exponents is not None:
+            arrays["exponents"] = self.exponents
+        blob = save(arrays, metadata)
         with replacing(path) as temporary:
             temporary.write_bytes(blob)
 
@@ -220,6 +268,7 @@ class AnalysisOperator:
                     Penalty.from_metadata(metadata),
                     file.get_tensor("weights"),
                     json.loads(metadata["provenance"]),
+                    **{name: file.get_tensor(name) for name in ("scale", "exponents") if name in file.keys()},  # noqa: SIM118
                 )
         except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as problem:
             raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem

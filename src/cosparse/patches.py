@@ -63,7 +63,7 @@ def sample_patches(
     if share not in ("area", "equal"):
         raise ValueError(f"share: expected 'area' or 'equal', got {share!r}")
     rng = np.random.default_rng(rng)
-    pictures = _grey_images(images)
+    pictures = grey_images(images)
     places = [max(p.shape[0] - size + 1, 0) * max(p.shape[1] - size + 1, 0) for p in pictures]
     if sum(places) == 0:
         raise ValueError(f"images: none is as large as one patch of {size} x {size} pixels")
@@ -86,7 +86,7 @@ def sample_patches(
     return patches[np.sort(rng.permutation(len(patches))[:count])]
 
 
-def _grey_images(images: Any) -> list[NDArray[np.float32]]:
+def grey_images(images: Any) -> list[NDArray[np.float32]]:
     """Every image as float32 (h, w) on 0..255."""
     if isinstance(images, (str, os.PathLike)) or (
         # a stack of images is a sequence of them, one colour image is not

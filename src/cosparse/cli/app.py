@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from cosparse._version import __version__
-from cosparse.cli import learn, look, repair, show
+from cosparse.cli import learn, look, refine, repair, show
 from cosparse.cli.console import Debug, UsageProblem, complain, reason
 
 _ClickError: Any = typer.BadParameter.__mro__[2]  # Typer has a Click of its own, or uses Click
@@ -94,6 +94,12 @@ _add(
     "IMAGES... -o FILE [OPTIONS]",
     "photos/ -o mine.safetensors",
     "photos/ -o mine.safetensors --checkpoint run.ckpt",
+)
+_add(
+    refine.refine,
+    "OP IMAGES... -o FILE [OPTIONS]",
+    "mine.safetensors photos/ -o better.safetensors",
+    "dct:7 photos/ -o small.safetensors --sigma 25 --checkpoint run.ckpt",
 )
 _add(look.inspect, "[OP] [OPTIONS]", "mine.safetensors --atoms atoms.png")
 _add(look.compare, "A B [OPTIONS]", "truth.png repaired.png")

@@ -18,10 +18,9 @@ from cosparse.cli.console import (
     complain,
     json_line,
     reason,
-    stderr,
     stdout,
-    terminal,
 )
+from cosparse.cli.live import View, sparkline
 from cosparse.cli.options import Force, Json
 from cosparse.cli.progress import Bar
 from cosparse.images import find_images, read_grey, write_image
@@ -29,7 +28,6 @@ from cosparse.learning import LearnProgress
 
 COUNT = 200_000
 MEMORY = 64_000_000  # pixels of training images held at once
-BARS = "▁▂▃▄▅▆▇█"
 
 
 def learn(
@@ -66,12 +64,12 @@ def learn(
     truth is needed. A picture of the atoms is written beside the operator.
     """
     target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
-    _check(target, drawing, checkpoint, resume, force)
-    pictures, problems = _read(images, seed)
+    check_files(target, drawing, checkpoint, resume, force)
+    pictures, problems = read_pictures(images, seed)
     started = time.perf_counter()
     try:
         patches = _patches(pictures, size, count, seed)
-        with View(iterations) as view:
+        with View("iteration", iterations, _rows) as view:
             result = cosparse.learn_operator(
                 patches,
                 rows,
@@ -81,13 +79,12 @@ def learn(
                 settings=cosparse.Settings(iterations=iterations),
                 rng=seed,
                 checkpoint=checkpoint,
-                callback=view,
+                callback=lambda progress: view(progress, progress.iteration, progress.objective),
             )
     except ValueError as error:
         raise UsageProblem(_as_option(str(error))) from error
     except KeyboardInterrupt:
-        kept = f"{checkpoint} keeps the state, --resume goes on from it"
-        raise KeyboardInterrupt("stopped; " + (kept if checkpoint else "nothing kept")) from None
+        raise stopped(checkpoint) from None
     operator = result.operator
     operator.save(target)
     write_image(drawing, operator.atoms_image(scale=6))
@@ -112,7 +109,14 @@ def learn(
         raise typer.Exit(1)
 
 
-def _check(target: Path, drawing: Path, checkpoint: str | None, resume: bool, force: bool) -> None:
+def stopped(checkpoint: str | None) -> KeyboardInterrupt:
+    """What Ctrl-C leaves behind, in words."""
+    kept = f"{checkpoint} keeps the state, --resume goes on from it"
+    return KeyboardInterrupt("stopped; " + (kept if checkpoint else "nothing kept"))
+
+
+def check_files(target: Path, drawing: Path, checkpoint: str | None, resume: bool, force: bool) -> None:
+    """Refuse what would end in a loss, before the work begins."""
     if target.suffix != ".safetensors":
         raise UsageProblem(f"{target}: an operator's file ends with .safetensors; name it so")
     for path in (target, drawing):
@@ -132,7 +136,7 @@ def _check(target: Path, drawing: Path, checkpoint: str | None, resume: bool, fo
         )
 
 
-def _read(given: list[str], seed: int) -> tuple[list[NDArray[np.float32]], list[str]]:
+def read_pictures(given: list[str], seed: int) -> tuple[list[NDArray[np.float32]], list[str]]:
     """Every readable image as grey on 0..1, of large collections a window each; and what failed."""
     files: dict[Path, None] = {}
     problems: list[str] = []
@@ -202,75 +206,38 @@ def _as_option(text: str) -> str:
 
 def _tell(figures: dict[str, Any], operator: cosparse.AnalysisOperator, target: Path) -> None:
     say = stdout()
-    table = Table(show_header=False, box=None, pad_edge=False)
-    height, width = operator.patch_shape
-    table.add_row(
-        str(target),
-        f"{len(operator.matrix)} atoms of {height}x{width}, condition {figures['condition']:.2f}, "
-        f"coherence {figures['coherence']:.2f}",
-    )
-    table.add_row(figures["atoms"], "their picture")
-    say.print(table)
+    tell_files(operator, target, figures["atoms"])
     say.print(
         f"{figures['patches']} patches, {figures['iterations']} iterations, "
         f"{figures['seconds']:.1f} s: {figures['stop']}",
         soft_wrap=True,
     )
-    say.print(
-        f"Use it:  cosparse denoise photo.png --operator {target}", markup=False, soft_wrap=True
+    tell_use(target)
+
+
+def tell_files(operator: cosparse.AnalysisOperator, target: Path, drawing: str) -> None:
+    """What was written."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    height, width = operator.patch_shape
+    table.add_row(
+        str(target),
+        f"{len(operator.matrix)} atoms of {height}x{width}, condition {operator.condition:.2f}, "
+        f"coherence {operator.coherence:.2f}",
     )
+    table.add_row(drawing, "their picture")
+    stdout().print(table)
 
 
-class View:
-    """The run as it goes: objective, condition, coherence. Nothing where no one watches."""
-
-    def __init__(self, iterations: int) -> None:
-        self.iterations, self.shown = iterations, terminal()
-        self.started, self.drawn = time.monotonic(), 0.0
-        self.objectives: list[float] = []
-        self._live: Any = None
-
-    def __enter__(self) -> View:
-        if self.shown:
-            from rich.live import Live
-
-            self._live = Live(console=stderr(), transient=True, auto_refresh=False)
-            self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live:
-            self._live.stop()
-
-    def __call__(self, progress: LearnProgress) -> None:
-        """The callback of learn_operator; draws five times a second."""
-        self.objectives.append(progress.objective)
-        now = time.monotonic()
-        if self._live and now - self.drawn > 0.2:
-            self.drawn = now
-            self._live.update(self._table(progress, now - self.started), refresh=True)
-
-    def _table(self, progress: LearnProgress, seconds: float) -> Table:
-        from rich.progress_bar import ProgressBar
-
-        operator = progress.operator
-        left = seconds / len(self.objectives) * (self.iterations - progress.iteration)
-        table = Table(show_header=False, box=None, pad_edge=False)
-        table.add_row("iteration", f"{progress.iteration} of {self.iterations}, {left:.0f} s left")
-        table.add_row("", ProgressBar(self.iterations, progress.iteration, width=40))
-        table.add_row("objective", f"{progress.objective:.6g}  {sparkline(self.objectives)}")
-        table.add_row("condition", f"{operator.condition:.3f}")
-        table.add_row("coherence", f"{operator.coherence:.3f}")
-        return table
+def tell_use(target: Path) -> None:
+    """The next command."""
+    line = f"Use it:  cosparse denoise photo.png --operator {target}"
+    stdout().print(line, markup=False, soft_wrap=True)
 
 
-def sparkline(values: list[float], width: int = 30) -> str:
-    """A curve in one line of text.
-
-    >>> sparkline([3.0, 2.0, 1.0, 1.0])
-    '█▄▁▁'
-    """
-    picked = np.array(values)[np.linspace(0, len(values) - 1, min(width, len(values))).astype(int)]
-    low, high = picked.min(), picked.max()
-    heights = (picked - low) / max(high - low, 1e-30) * (len(BARS) - 1)
-    return "".join(BARS[int(height)] for height in heights)
+def _rows(progress: LearnProgress, objectives: list[float]) -> list[tuple[str, str]]:
+    operator = progress.operator
+    return [
+        ("objective", f"{progress.objective:.6g}  {sparkline(objectives)}"),
+        ("condition", f"{operator.condition:.3f}"),
+        ("coherence", f"{operator.coherence:.3f}"),
+    ]

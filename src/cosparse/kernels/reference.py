@@ -121,3 +121,54 @@ def image_sparsity(
     phi, slope = penalise(analyse(atoms, image, patch, stride), code, nu, p)
     gradient = synthesise(atoms, slope * weights, image.shape, patch, stride)
     return float((phi @ weights).sum()), gradient
+
+
+def bend(v: Array, code: int, nu: float, p: float) -> Array:
+    """The second derivative of phi, elementwise."""
+    if code == LOG:
+        inside = 1 + nu * v * v
+        return 2 * nu * (2 - inside) / inside**2
+    inside = v * v + nu
+    return inside ** (p / 2 - 2) * ((p - 1) * v * v + nu)
+
+
+def image_curvature(
+    atoms: Array,
+    weights: Array,
+    image: Array,
+    direction: Array,
+    patch: tuple[int, int],
+    stride: tuple[int, int],
+    code: int,
+    nu: float,
+    p: float,
+) -> Array:
+    """The Hessian of :func:`image_sparsity` at an image, times a direction."""
+    second = bend(analyse(atoms, image, patch, stride), code, nu, p)
+    change = weights * second * analyse(atoms, direction, patch, stride)
+    return synthesise(atoms, change, image.shape, patch, stride)
+
+
+def image_sensitivity(
+    atoms: Array,
+    weights: Array,
+    image: Array,
+    direction: Array,
+    patch: tuple[int, int],
+    stride: tuple[int, int],
+    code: int,
+    nu: float,
+    p: float,
+) -> tuple[Array, Array]:
+    """How <gradient of :func:`image_sparsity`, direction> changes with the atoms and with their weights.
+
+    With v = atom · patch and u = atom · (the direction's patch), the product is the sum of w phi'(v) u; its derivative
+    by an atom is the sum of w (phi''(v) u patch + phi'(v) direction's patch), and by a weight the sum of phi'(v) u.
+    """
+    v, u = analyse(atoms, image, patch, stride), analyse(atoms, direction, patch, stride)
+    slope, second = penalise(v, code, nu, p)[1], bend(v, code, nu, p)
+    identity = np.eye(atoms.shape[1], dtype=image.dtype)
+    here = analyse(identity, image, patch, stride)
+    there = analyse(identity, direction, patch, stride)
+    by_atom = np.einsum("rck,rcn->kn", second * u, here) + np.einsum("rck,rcn->kn", slope, there)
+    return weights[:, None] * by_atom, (slope * u).sum(axis=(0, 1))

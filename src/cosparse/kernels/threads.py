@@ -67,14 +67,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+_PREFIX = "cosparse"
+
+
 def spread(work: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
-    """`work` on every item, on all cores; results in order."""
+    """`work` on every item, on all cores; results in order.
+
+    Inside `work` it goes on serially: the cores are taken, and a pool waiting for itself would never end.
+    """
     items = list(items)
-    if len(items) <= 1 or available_cores() == 1:
+    inside = threading.current_thread().name.startswith(_PREFIX)
+    if len(items) <= 1 or inside or available_cores() == 1:
         return [work(item) for item in items]
     with _threads.lock:
         if _threads.pool is None:
-            _threads.pool = ThreadPoolExecutor(available_cores(), thread_name_prefix="cosparse")
+            _threads.pool = ThreadPoolExecutor(available_cores(), thread_name_prefix=_PREFIX)
         pool = _threads.pool
     return list(pool.map(work, items))
 

@@ -118,13 +118,16 @@ def solve(
     """The shared middle of all tasks, on 0..255: build the plan's energies and minimise them in turn."""
     stride = min(chosen.stride, *operator.patch_shape)
     stages = [
-        (Energy(Prior(operator, stage.penalty, stride), stage.weight, data, measure, bounds), stage.iterations)
+        (
+            Energy(Prior(operator.at(stage.sigma), stage.penalty, stride), stage.weight, data, measure, bounds),
+            stage.iterations,
+        )
         for stage in chosen.stages
     ]
     return minimise(
         stages,
         np.ascontiguousarray(start, np.float32),
-        first_step=first_step(chosen.stages[0], operator),
+        first_step=first_step(chosen.stages[0], operator.at(chosen.stages[0].sigma)),
         tolerance=chosen.tolerance,
         free=free,
         callback=callback,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.kernels import fused
+from cosparse.kernels import curvature, fused
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 
 Image = NDArray[np.float32]
+Derivative = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,27 @@ class Prior:
         """(d_v, d_h)."""
         return (self.stride, self.stride) if isinstance(self.stride, int) else self.stride
 
-    def __call__(self, image: Image) -> tuple[float, Image]:
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        """w_i·d_v·d_h."""
         down, across = self.strides
-        value, gradient = fused.image_sparsity(
-            self.operator.matrix,
-            self.operator.weights * np.float32(down * across),
-            image,
-            self.operator.patch_shape,
-            (down, across),
-            self.penalty.code,
-            self.penalty.nu,
-            self.penalty.p,
+        return self.operator.weights * np.float32(down * across)
+
+    def __call__(self, image: Image) -> tuple[float, Image]:
+        return fused.image_sparsity(self.operator.atoms, self.weights, image, *self._rest)
+
+    def curvature(self, image: Image, direction: Image) -> Image:
+        """The Hessian at an image, times a direction."""
+        return curvature.image_curvature(self.operator.atoms, self.weights, image, direction, *self._rest)
+
+    def sensitivity(self, image: Image, direction: Image) -> tuple[Derivative, Derivative]:
+        """The derivatives of <gradient at the image, direction> by the operator's atoms and by its weights."""
+        by_atom, by_weight = curvature.image_sensitivity(
+            self.operator.atoms, self.weights, image, direction, *self._rest
         )
-        return value, gradient
+        return by_atom, by_weight * np.prod(self.strides)
+
+    @property
+    def _rest(self) -> tuple[tuple[int, int], tuple[int, int], int, float, float]:
+        penalty = self.penalty
+        return self.operator.patch_shape, self.strides, penalty.code, penalty.nu, penalty.p

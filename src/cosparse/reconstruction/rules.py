@@ -20,15 +20,20 @@ QUALITIES = tuple(OPERATORS)
 # Patches a quarter of their size apart cost 0.02-0.04 dB; "fast" goes one pixel further, "best" one pixel nearer.
 STRIDE_CHANGE = (1, 0, -1)
 TOLERANCE = (1e-4, 3e-5, 1e-5)
+LEAST_NOISE = 0.1  # below it a refined operator is used as it is here
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One energy of a continuation, and how many iterations it gets at most."""
+    """One energy of a continuation, and how many iterations it gets at most.
+
+    A refined operator takes its own weights and scales at noise `sigma`, and lambda is a factor on them.
+    """
 
     weight: float
     penalty: Penalty
     iterations: int
+    sigma: float
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Plan:
 
 def mass(operator: AnalysisOperator) -> float:
     """The sum of all atoms' weighted squared norms: the prior's curvature on a pixel is in proportion to it."""
-    return float((operator.weights[:, None] * operator.matrix**2).sum())
+    return float((operator.weights[:, None] * operator.atoms**2).sum())
 
 
 def default_weight(task: str, sigma: float, operator: AnalysisOperator, quality: str = "balanced") -> float:
@@ -56,18 +61,34 @@ def plan(
     """The plan for a task; `weight` overrides the last stage's lambda, the earlier ones keep their ratio to it.
 
     The constants are for 128 atoms of unit norm; more atoms make the same prior heavier, so lambda is divided by their
-    number.
+    number. A refined operator has its weights from training, and lambda is 1 where it is used as it was trained.
     """
     if quality not in QUALITIES:
         raise ValueError(f"quality: expected one of {', '.join(QUALITIES)}, got {quality!r}")
     if weight is not None and not (np.isfinite(weight) and weight > 0):
         raise ValueError(f"weight: must be positive and finite, got {weight!r}")
     level = QUALITIES.index(quality)
+    if operator.refined:
+        return _refined_plan(task, sigma, level, weight, operator)
     stages = _STAGES[task](sigma, level)
     factor = 128 / mass(operator) if weight is None else weight / stages[-1][0]
     return Plan(
-        tuple(Stage(lam * factor, Penalty.log(nu), count) for lam, nu, count in stages),
+        tuple(Stage(lam * factor, Penalty.log(nu), count, sigma) for lam, nu, count in stages),
         max(1, max(operator.patch_shape) // 4 + STRIDE_CHANGE[level]),
+        TOLERANCE[level],
+    )
+
+
+def _refined_plan(task: str, sigma: float, level: int, weight: float | None, operator: AnalysisOperator) -> Plan:
+    """The same for operators that were trained: each stage is the prior as it is at some noise level."""
+    factor = 1.0 if weight is None else weight
+    nu = operator.penalty.nu
+    return Plan(
+        tuple(
+            Stage(factor, Penalty.log(nu * sharper), count, max(level_of_noise, LEAST_NOISE))
+            for level_of_noise, sharper, count in _REFINED_STAGES[task](sigma, level)
+        ),
+        operator.stride or 1,
         TOLERANCE[level],
     )
 
@@ -120,10 +141,55 @@ _STAGES = {
 }
 
 
+# For refined operators: (noise level the prior is taken at, factor on its nu, iterations) of every stage.
+
+
+def _denoising_refined(sigma: float, level: int) -> list[_Constants]:
+    count = float(np.interp(sigma, [5, 15, 25, 50], [10, 16, 24, 40])) * (0.7, 1.0, 2.0)[level]
+    return [(sigma, 1.0, round(count))]
+
+
+def _inpainting_refined(sigma: float, level: int) -> list[_Constants]:
+    count = (12, 25, 40)[level]
+    if sigma > 0:
+        return [(sigma, 1.0, 2 * count)]
+    return [(50.0, 1.0, count), (10.0, 1.0, count), (2.0, 1.0, count)]
+
+
+def _upscaling_refined(sigma: float, level: int) -> list[_Constants]:
+    count = (20, 30, 50)[level]
+    noise = 0.5 * sigma
+    return [(3.0 + noise, 1.0, count), (0.5 + noise, 1.0, count)]
+
+
+def _deblurring_refined(sigma: float, level: int) -> list[_Constants]:
+    return [(0.1 + 0.3 * sigma, 1.0, (40, 70, 120)[level])]
+
+
+def _reconstructing_refined(sigma: float, level: int) -> list[_Constants]:
+    count = (20, 40, 60)[level]
+    noise = 0.6 * sigma
+    return [(20.0, 0.01, count), (2.0 + noise, 1.0, count), (0.2 + noise, 2.0, count)]
+
+
+_REFINED_STAGES = {
+    "denoise": _denoising_refined,
+    "inpaint": _inpainting_refined,
+    "upscale": _upscaling_refined,
+    "deblur": _deblurring_refined,
+    "reconstruct": _reconstructing_refined,
+}
+
+
 def first_step(stage: Stage, operator: AnalysisOperator) -> float:
+    """Where the first line search of a stage begins."""
+    return curvature_step(stage.weight, stage.penalty, operator)
+
+
+def curvature_step(weight: float, penalty: Penalty, operator: AnalysisOperator) -> float:
     """The inverse of a typical curvature of the energy: one step of this length neither crawls nor overshoots.
 
     In flat parts the prior's curvature is weight·phi''(0)·mass, a quarter of it is typical.
     """
-    curvature = 2 * stage.penalty.nu if stage.penalty.form == "log" else 1.0
-    return 1 / (1 + 0.25 * stage.weight * curvature * mass(operator))
+    bend = 2 * penalty.nu if penalty.form == "log" else 1.0
+    return 1 / (1 + 0.25 * weight * bend * mass(operator))

@@ -1,0 +1,135 @@
+"""The command refine."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import cosparse
+from cosparse.cli.console import UsageProblem, complain, json_line, stdout
+from cosparse.cli.learn import check_files, read_pictures, stopped, tell_files, tell_use
+from cosparse.cli.live import View, sparkline
+from cosparse.cli.options import Force, Json, find_operator
+from cosparse.images import write_image
+
+if TYPE_CHECKING:
+    from cosparse.refinement import RefineProgress
+
+
+def refine(
+    operator: Annotated[str, typer.Argument(metavar="OP", hidden=True)],
+    images: Annotated[list[str], typer.Argument(metavar="IMAGES", hidden=True)],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The refined operator's file.")
+    ],
+    task: Annotated[
+        str, typer.Option(metavar="TASK", help="denoise, inpaint, upscale, or several: a,b.")
+    ] = "denoise",
+    sigma: Annotated[
+        str, typer.Option(metavar="X[:Y]", help="Noise on 0..255, one level or a range.")
+    ] = "5:50",
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps of training.", min=1)] = 1000,
+    batch: Annotated[int, typer.Option(metavar="N", help="Crops in each.", min=1)] = 16,
+    crop: Annotated[int, typer.Option(metavar="N", help="Their side, in pixels.")] = 72,
+    stride: Annotated[
+        int, typer.Option(metavar="N", help="Distance of patches, as in use.")
+    ] = 2,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same operator.", min=0)] = 0,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Train an operator so that its repairs come out best.
+
+    OP: where to start, a file, the name of a shipped operator, or dct:7 for the
+    cosines of 7x7 patches. IMAGES: clean photographs, a hundred if you can.
+    """
+    target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
+    check_files(target, drawing, checkpoint, resume, force)
+    start = _start(operator)
+    levels = _levels(sigma)
+    pictures, problems = read_pictures(images, seed)
+    started = time.perf_counter()
+    try:
+        with View("step", steps, _rows) as view:
+            result = cosparse.refine_operator(
+                start,
+                pictures,
+                task=[name.strip() for name in task.split(",")],
+                sigma=levels,
+                stride=stride,
+                steps=steps,
+                batch=batch,
+                crop=crop,
+                rng=seed,
+                checkpoint=checkpoint,
+                callback=lambda progress: view(progress, progress.step, progress.loss),
+            )
+    except ValueError as error:
+        text = str(error)
+        options = ("task", "sigma", "steps", "batch", "crop", "stride", "checkpoint")
+        raise UsageProblem("--" + text if text.split(":")[0] in options else text) from error
+    except KeyboardInterrupt:
+        raise stopped(checkpoint) from None
+    result.operator.save(target)
+    write_image(drawing, result.operator.atoms_image(scale=6))
+    before = result.validations[0][1]
+    seconds = time.perf_counter() - started
+    if json:
+        figures: dict[str, Any] = {
+            "output": str(target),
+            "atoms": str(drawing),
+            "steps": result.steps,
+            "psnr_before": before,
+            "psnr": result.psnr,
+            "dropped": result.dropped,
+            "seconds": seconds,
+        }
+        json_line(figures)
+    else:
+        tell_files(result.operator, target, str(drawing))
+        stdout().print(
+            f"{result.steps} steps, {seconds:.1f} s: held-out images {before:.2f} dB before, {result.psnr:.2f} dB now",
+            soft_wrap=True,
+        )
+        tell_use(target)
+    for problem in problems:
+        complain(problem)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _start(name: str) -> cosparse.AnalysisOperator:
+    if not name.startswith("dct:"):
+        return find_operator(name)
+    try:
+        size = int(name[4:])
+    except ValueError:
+        size = 0
+    if not 2 <= size <= 32:
+        raise UsageProblem(f"{name}: after dct: comes the side of a patch, 2 to 32")
+    return cosparse.AnalysisOperator.dct(size)
+
+
+def _levels(text: str) -> tuple[float, float]:
+    parts = text.split(":")
+    try:
+        low, high = float(parts[0]), float(parts[-1])
+        if len(parts) > 2:
+            raise ValueError
+    except ValueError:
+        raise UsageProblem(f"--sigma: expected a number or two with a colon, as 5:50, got {text!r}") from None
+    return low, high
+
+
+def _rows(progress: RefineProgress, losses: list[float]) -> list[tuple[str, str]]:
+    return [
+        ("loss", f"{progress.loss:.4f}  {sparkline(losses)}"),
+        ("held-out images", f"{progress.psnr:.3f} dB"),
+    ]

@@ -1,0 +1,166 @@
+"""The second derivatives of `fused.image_sparsity`, as training by reconstruction needs them.
+
+Same names as in `reference`, same bands and tiles as in `fused`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from cosparse.kernels.fused import (
+    _ONE,
+    BAND,
+    TILE,
+    Double,
+    Single,
+    _compiled,
+    _exp2,
+    _gather,
+    _log2,
+    _scatter,
+)
+from cosparse.kernels.reference import fold_border, positions, replicate
+from cosparse.kernels.threads import one_blas_thread, spread
+from cosparse.penalty import LOG
+
+_TWO = np.float32(2)
+
+
+@njit(inline="always")
+def _slope_and_bend(v, code, nu, p):  # type: ignore[no-untyped-def]
+    """phi'(v) and phi''(v)."""
+    if code == LOG:
+        inverse = _ONE / (_ONE + nu * v * v)
+        rate = _TWO * nu * inverse
+        return rate * v, rate * (_TWO * inverse - _ONE)
+    inside = v * v + nu
+    power = _exp2((np.float32(0.5) * p - _ONE) * _log2(inside))
+    return power * v, power / inside * ((p - _ONE) * v * v + nu)
+
+
+@_compiled
+def _curvature_band(  # type: ignore[no-untyped-def]
+    atoms, transposed, weights, padded, moved, height, width, down, across, first, count, columns,
+    code, nu, p, product,
+):
+    """The Hessian's product from `count` rows of patches, added to the band's own `product`."""
+    k, n = atoms.shape
+    patch_buffer = np.empty(n * TILE, np.float32)
+    v_buffer, u_buffer = np.empty(k * TILE, np.float32), np.empty(k * TILE, np.float32)
+    for row in range(count):
+        for start in range(0, columns, TILE):
+            tile = min(TILE, columns - start)
+            left = start * across
+            patches = patch_buffer[: n * tile].reshape(n, tile)
+            v = v_buffer[: k * tile].reshape(k, tile)
+            u = u_buffer[: k * tile].reshape(k, tile)
+            _gather(padded, (first + row) * down, left, across, height, width, patches)
+            np.dot(atoms, patches, v)
+            _gather(moved, (first + row) * down, left, across, height, width, patches)
+            np.dot(atoms, patches, u)
+            for i in range(k):
+                for j in range(tile):
+                    u[i, j] *= weights[i] * _slope_and_bend(v[i, j], code, nu, p)[1]
+            np.dot(transposed, u, patches)
+            _scatter(patches, row * down, left, across, height, width, product)
+
+
+@_compiled
+def _sensitivity_band(  # type: ignore[no-untyped-def]
+    atoms, padded, moved, height, width, down, across, first, count, columns, code, nu, p,
+    by_atom, by_weight,
+):
+    """The (unweighted) derivatives from `count` rows of patches, added to `by_atom` and `by_weight`."""
+    k, n = atoms.shape
+    here_buffer, there_buffer = np.empty(n * TILE, np.float32), np.empty(n * TILE, np.float32)
+    v_buffer, u_buffer = np.empty(k * TILE, np.float32), np.empty(k * TILE, np.float32)
+    piece = np.empty((k, n), np.float32)
+    for row in range(count):
+        for start in range(0, columns, TILE):
+            tile = min(TILE, columns - start)
+            left = start * across
+            here, there = here_buffer[: n * tile].reshape(n, tile), there_buffer[: n * tile].reshape(n, tile)
+            v, u = v_buffer[: k * tile].reshape(k, tile), u_buffer[: k * tile].reshape(k, tile)
+            _gather(padded, (first + row) * down, left, across, height, width, here)
+            _gather(moved, (first + row) * down, left, across, height, width, there)
+            np.dot(atoms, here, v)
+            np.dot(atoms, there, u)
+            for i in range(k):
+                total = np.float32(0)
+                for j in range(tile):
+                    slope, bend = _slope_and_bend(v[i, j], code, nu, p)
+                    total += slope * u[i, j]
+                    v[i, j] = slope
+                    u[i, j] *= bend
+                by_weight[i] += total
+            np.dot(u, here.T, piece)
+            by_atom += piece
+            np.dot(v, there.T, piece)
+            by_atom += piece
+
+
+def image_curvature(
+    atoms: Single,
+    weights: Single,
+    image: Single,
+    direction: Single,
+    patch: tuple[int, int],
+    stride: tuple[int, int],
+    code: int,
+    nu: float,
+    p: float,
+) -> Single:
+    """As `reference.image_curvature`, band by band."""
+    padded, moved = replicate(image, patch, stride), replicate(direction, patch, stride)
+    rows, columns = positions(image.shape[0], stride[0]), positions(image.shape[1], stride[1])
+    transposed = np.ascontiguousarray(atoms.T)
+    scalars = np.float32(nu), np.float32(p)
+
+    def band(first: int) -> Single:
+        count = min(BAND, rows - first)
+        own = np.zeros(((count - 1) * stride[0] + patch[0], padded.shape[1]), np.float32)
+        _curvature_band(
+            atoms, transposed, weights, padded, moved, *patch, *stride, first, count, columns,
+            code, *scalars, own,
+        )  # fmt: skip
+        return own
+
+    bands = range(0, rows, BAND)
+    with one_blas_thread():
+        parts = spread(band, bands)
+    product = np.zeros_like(padded)
+    for first, part in zip(bands, parts, strict=True):
+        product[first * stride[0] : first * stride[0] + len(part)] += part
+    return fold_border(product, image.shape, (patch[0] // 2, patch[1] // 2))
+
+
+def image_sensitivity(
+    atoms: Single,
+    weights: Single,
+    image: Single,
+    direction: Single,
+    patch: tuple[int, int],
+    stride: tuple[int, int],
+    code: int,
+    nu: float,
+    p: float,
+) -> tuple[Double, Double]:
+    """As `reference.image_sensitivity`, band by band."""
+    padded, moved = replicate(image, patch, stride), replicate(direction, patch, stride)
+    rows, columns = positions(image.shape[0], stride[0]), positions(image.shape[1], stride[1])
+    scalars = np.float32(nu), np.float32(p)
+
+    def band(first: int) -> tuple[Single, Single]:
+        own = np.zeros(atoms.shape, np.float32), np.zeros(len(atoms), np.float32)
+        _sensitivity_band(
+            atoms, padded, moved, *patch, *stride, first, min(BAND, rows - first), columns,
+            code, *scalars, *own,
+        )  # fmt: skip
+        return own
+
+    with one_blas_thread():
+        parts = spread(band, range(0, rows, BAND))
+    by_atom = np.sum([part[0] for part in parts], axis=0, dtype=float)
+    by_weight = np.sum([part[1] for part in parts], axis=0, dtype=float)
+    return weights[:, None] * by_atom, by_weight

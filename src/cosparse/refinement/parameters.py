@@ -1,0 +1,96 @@
+"""What training changes in an operator, as plain numbers without constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.operator import REFERENCE_SIGMA, AnalysisOperator, cosine_atoms
+from cosparse.penalty import Penalty
+from cosparse.reconstruction.rules import Stage, plan
+
+Array = NDArray[np.float64]
+
+# Steps of Adam. Atoms have norms of about 0.3; at five times these rates training diverges.
+RATES = {"coordinates": 0.001, "log_weights": 0.008, "weight_exponents": 0.008, "scale_exponents": 0.004}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """An operator at noise sigma, with t = ln(sigma/25):
+
+    atoms e^(scale_exponents·t)·coordinates·basis, weights e^(log_weights + weight_exponents·t), penalty log(1 + v²).
+    The basis is the cosine transform without its constant, so that no atom sees a patch's mean.
+    """
+
+    coordinates: Array
+    log_weights: Array
+    weight_exponents: Array
+    scale_exponents: Array
+
+    @classmethod
+    def of(cls, operator: AnalysisOperator) -> Parameters:
+        """Where training starts: the operator as it is, or if it was never refined, as denoising would use it."""
+        basis = zero_mean_basis(operator.patch_shape)
+        count = len(operator.matrix)
+        if operator.exponents is not None:
+            sharpness = np.sqrt(operator.penalty.nu)
+            return cls(
+                sharpness * operator.atoms.astype(float) @ basis.T,
+                np.log(np.maximum(operator.weights.astype(float), 1e-8)),
+                *operator.exponents.astype(float),
+            )
+        low, middle, high = (_rule(operator, sigma) for sigma in (10.0, REFERENCE_SIGMA, 50.0))
+        weight_slope = np.log(high.weight / low.weight) / np.log(5)
+        scale_slope = np.log(high.penalty.nu / low.penalty.nu) / np.log(5) / 2
+        return cls(
+            np.sqrt(middle.penalty.nu) * operator.atoms.astype(float) @ basis.T,
+            np.log(np.maximum(operator.weights.astype(float), 1e-8) * middle.weight),
+            np.full(count, weight_slope),
+            np.full(count, scale_slope),
+        )
+
+    def operator(self, patch_shape: tuple[int, int], provenance: dict[str, str] | None = None) -> AnalysisOperator:
+        """The operator these numbers stand for, its atoms of unit norm."""
+        atoms = self.coordinates @ zero_mean_basis(patch_shape)
+        norms = np.linalg.norm(atoms, axis=1)
+        return AnalysisOperator(
+            (atoms / norms[:, None]).astype(np.float32),
+            patch_shape,
+            Penalty.log(1.0),
+            np.exp(self.log_weights).astype(np.float32),
+            provenance or {},
+            norms.astype(np.float32),
+            np.stack([self.weight_exponents, self.scale_exponents]).astype(np.float32),
+        )
+
+    def gradient(
+        self, patch_shape: tuple[int, int], sigma: float, by_atom: Array, by_weight: Array
+    ) -> dict[str, Array]:
+        """The chain rule: derivatives by the atoms and weights at sigma, carried over to these numbers."""
+        t = np.log(sigma / REFERENCE_SIGMA)
+        inner = by_atom @ zero_mean_basis(patch_shape).T * np.exp(self.scale_exponents * t)[:, None]
+        by_log_weight = by_weight * np.exp(self.log_weights + self.weight_exponents * t)
+        return {
+            "coordinates": inner,
+            "log_weights": by_log_weight,
+            "weight_exponents": t * by_log_weight,
+            "scale_exponents": t * np.einsum("ij,ij->i", inner, self.coordinates),
+        }
+
+
+def zero_mean_basis(patch_shape: tuple[int, int]) -> Array:
+    """Orthonormal rows, one less than there are pixels."""
+    height, width = patch_shape
+    if height == width:
+        return cosine_atoms(height, height)
+    from scipy.fft import dct
+
+    rows, columns = (dct(np.eye(side), axis=0, norm="ortho") for side in patch_shape)
+    return np.asarray(np.kron(rows, columns)[1:], float)
+
+
+def _rule(operator: AnalysisOperator, sigma: float) -> Stage:
+    return plan("denoise", sigma, "balanced", None, operator).stages[-1]

@@ -1,0 +1,53 @@
+"""Training and validation problems: crops of clean images, damaged as the task says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.reconstruction import measurement
+from cosparse.reconstruction.start import enlarge, interpolate, smoothed
+from cosparse.refinement.bilevel import Image, Problem
+
+TASKS = ("denoise", "inpaint", "upscale")
+
+
+def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> Problem:
+    """A problem with a known answer.
+
+    Inpainting drops 50 to 90 % of the pixels; upscaling is by 3. Both add noise of sigma, as the repair expects it.
+    """
+    if task == "inpaint":
+        gaps = rng.random(truth.shape) < rng.uniform(0.5, 0.9)
+        gaps[0, 0] = False
+        noisy = _noisy(truth, sigma, rng)
+        start = interpolate(np.where(gaps, np.float32(0), noisy), gaps)
+        return Problem(truth, start, sigma, noisy[~gaps], measurement.sampling(~gaps))
+    if task == "upscale":
+        height, width = (side // 3 for side in truth.shape)
+        truth = np.ascontiguousarray(truth[: 3 * height, : 3 * width])
+        measure = measurement.downsampling(3, truth.shape)
+        small = _noisy(measure.matvec(truth.ravel()).reshape(height, width), sigma, rng)
+        return Problem(truth, enlarge(small, 3), sigma, small.ravel(), measure)
+    noisy = _noisy(truth, sigma, rng)
+    return Problem(truth, smoothed(noisy, sigma), sigma, noisy)
+
+
+def draw(
+    images: Sequence[Image], task: str, sigmas: tuple[float, float], size: int, rng: np.random.Generator
+) -> Problem:
+    """A random crop, flipped and turned at random, with noise of a level drawn evenly on a logarithmic scale."""
+    image = images[int(rng.integers(len(images)))]
+    height, width = (min(size, side) for side in image.shape)
+    top = int(rng.integers(image.shape[0] - height + 1))
+    left = int(rng.integers(image.shape[1] - width + 1))
+    crop = np.rot90(image[top : top + height, left : left + width], int(rng.integers(4)))
+    crop = crop[:, ::-1] if rng.integers(2) else crop
+    sigma = float(np.exp(rng.uniform(*np.log(sigmas))))
+    return damage(np.ascontiguousarray(crop), task, sigma, rng)
+
+
+def _noisy(image: Image, sigma: float, rng: np.random.Generator) -> NDArray[np.float32]:
+    return (image + sigma * rng.standard_normal(image.shape)).astype(np.float32)
