@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -83,6 +84,8 @@ def exact_repair(problem, operator, **_):
 
         step = bilevel.solve_positive(hessian, -energy(image)[1], tolerance=1e-3, iterations=400)
         image = image + step
+        if np.abs(step).max() < 2e-3:
+            break
     assert np.abs(step).max() < 1e-2
     return image, prior
 
@@ -94,6 +97,7 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
     start = dataclasses.replace(start, coordinates=0.03 * start.coordinates, log_weights=start.log_weights + 4)
     truth = photograph[40:61, 40:61].astype(np.float32)
     problem = damage(truth, task, 20.0, np.random.default_rng(3))
+    monkeypatch.setattr(bilevel, "solve_positive", partial(bilevel.solve_positive, tolerance=1e-3, iterations=1000))
     monkeypatch.setattr(bilevel, "repair", lambda problem, operator, stride, **_: exact_repair(problem, operator))
 
     def error(parameters):
@@ -109,8 +113,7 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
         ahead, behind = (
             error(dataclasses.replace(start, **{name: getattr(start, name) + side * steepest})) for side in (t, -t)
         )
-        # The linear system behind it is solved to 3 %.
-        assert (ahead - behind) / (2 * t) == pytest.approx(np.linalg.norm(slope), rel=0.05), name
+        assert (ahead - behind) / (2 * t) == pytest.approx(np.linalg.norm(slope), rel=0.02), name
 
 
 def test_the_repair_of_a_crop_is_converged(photograph):

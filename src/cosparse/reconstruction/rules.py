@@ -13,6 +13,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 
 _Constants = tuple[float, float, int]  # weight, nu, iterations of a stage
+_Factors = tuple[float, float, float, int]  # noise level, factor on the weights, on nu, iterations
 
 OPERATORS = {"fast": "default", "balanced": "default", "best": "large"}
 QUALITIES = tuple(OPERATORS)
@@ -81,14 +82,14 @@ def plan(
 
 def _refined_plan(task: str, sigma: float, level: int, weight: float | None, operator: AnalysisOperator) -> Plan:
     """The same for operators that were trained: each stage is the prior as it is at some noise level."""
-    factor = 1.0 if weight is None else weight
-    nu = operator.penalty.nu
+    stages = _REFINED_STAGES[task](sigma, level)
+    factor = 1.0 if weight is None else weight / stages[-1][1]
     return Plan(
         tuple(
-            Stage(factor, Penalty.log(nu * sharper), count, max(level_of_noise, LEAST_NOISE))
-            for level_of_noise, sharper, count in _REFINED_STAGES[task](sigma, level)
+            Stage(lam * factor, Penalty.log(operator.penalty.nu * sharper), count, max(noise, LEAST_NOISE))
+            for noise, lam, sharper, count in stages
         ),
-        operator.stride or 1,
+        min((operator.stride or 1) + (1, 0, 0)[level], *operator.patch_shape),
         TOLERANCE[level],
     )
 
@@ -141,35 +142,41 @@ _STAGES = {
 }
 
 
-# For refined operators: (noise level the prior is taken at, factor on its nu, iterations) of every stage.
+# For refined operators: the noise level that the prior is taken at, factors on its weights and on its nu, iterations.
 
 
-def _denoising_refined(sigma: float, level: int) -> list[_Constants]:
-    count = float(np.interp(sigma, [5, 15, 25, 50], [10, 16, 24, 40])) * (0.7, 1.0, 2.0)[level]
-    return [(sigma, 1.0, round(count))]
+def _denoising_refined(sigma: float, level: int) -> list[_Factors]:
+    count = float(np.interp(sigma, [5, 15, 25, 50], [9, 15, 20, 40])) * (0.75, 1.0, 1.5)[level]
+    return [(sigma, 1.0, 1.0, round(count))]
 
 
-def _inpainting_refined(sigma: float, level: int) -> list[_Constants]:
+def _inpainting_refined(sigma: float, level: int) -> list[_Factors]:
     count = (12, 25, 40)[level]
     if sigma > 0:
-        return [(sigma, 1.0, 2 * count)]
-    return [(50.0, 1.0, count), (10.0, 1.0, count), (2.0, 1.0, count)]
+        return [(sigma, 1.0, 1.0, 2 * count)]
+    # Known pixels are held exactly and the weight has no effect; the penalty grows sharper.
+    return [(25.0, 1.0, 0.1, count), (25.0, 1.0, 1.0, count), (25.0, 1.0, 5.0, count)]
 
 
-def _upscaling_refined(sigma: float, level: int) -> list[_Constants]:
+def _upscaling_refined(sigma: float, level: int) -> list[_Factors]:
     count = (20, 30, 50)[level]
-    noise = 0.5 * sigma
-    return [(3.0 + noise, 1.0, count), (0.5 + noise, 1.0, count)]
+    noise = 0.33 * _denoising_weight(sigma) / _denoising_weight(25.0) if sigma > 0 else 0.0
+    return [(25.0, 0.04 + noise, 0.5, count), (25.0, 0.004 + noise, 0.5, count)]
 
 
-def _deblurring_refined(sigma: float, level: int) -> list[_Constants]:
-    return [(0.1 + 0.3 * sigma, 1.0, (40, 70, 120)[level])]
+def _deblurring_refined(sigma: float, level: int) -> list[_Factors]:
+    noise = 0.17 * _denoising_weight(sigma) / _denoising_weight(25.0)
+    return [(25.0, 0.0005 + noise, 1.0, (40, 70, 120)[level])]
 
 
-def _reconstructing_refined(sigma: float, level: int) -> list[_Constants]:
+def _reconstructing_refined(sigma: float, level: int) -> list[_Factors]:
+    noise = 0.5 * _denoising_weight(sigma) / _denoising_weight(25.0) if sigma > 0 else 0.0
     count = (20, 40, 60)[level]
-    noise = 0.6 * sigma
-    return [(20.0, 0.01, count), (2.0 + noise, 1.0, count), (0.2 + noise, 2.0, count)]
+    return [
+        (25.0, 1.0, 0.01, count),
+        (25.0, 0.03 + noise, 1.0, count),
+        (25.0, 0.001 + noise, 10.0 if sigma == 0 else 1.0, count),
+    ]
 
 
 _REFINED_STAGES = {

@@ -213,15 +213,23 @@ def _advance(
     parameters = state.parameters
     operator = parameters.operator(shape)
 
-    def work(number: int) -> tuple[float, dict[str, Any]] | None:
-        rng = np.random.default_rng([seed, state.step, number])
-        problem = draw(images, tasks[(state.step * batch + number) % len(tasks)], sigmas, crop, rng)
-        found = hypergradient(problem, operator, stride)
-        if found is None or not all(np.isfinite(part).all() for part in found):
+    def work(problem: Problem) -> tuple[float, dict[str, Any]] | None:
+        answer = hypergradient(problem, operator, stride)
+        if answer is None or not all(np.isfinite(part).all() for part in answer):
             return None
-        return found[0], parameters.gradient(shape, problem.sigma, *found[1:])
+        return answer[0], parameters.gradient(shape, problem.sigma, *answer[1:])
 
-    results = [result for result in spread(work, range(batch)) if result is not None]
+    problems = [
+        draw(
+            images, tasks[(state.step * batch + number) % len(tasks)], sigmas, crop,
+            np.random.default_rng([seed, state.step, number]),
+        )
+        for number in range(batch)
+    ]  # fmt: skip
+    # The longest first, so that no core waits for one begun last; added up in the order they were drawn in.
+    order = sorted(range(batch), key=lambda number: -problems[number].sigma)
+    found = dict(zip(order, spread(lambda number: work(problems[number]), order), strict=True))
+    results = [result for number in range(batch) if (result := found[number]) is not None]
     dropped = state.dropped + batch - len(results)
     if not results:
         return dataclasses.replace(state, step=state.step + 1, dropped=dropped, losses=(*state.losses, float("nan")))
