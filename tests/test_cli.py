@@ -90,15 +90,18 @@ def test_denoise_gains_and_reports(run):
 
 def test_a_photograph_keeps_its_metadata(run):
     exif = Image.Exif()
-    exif[274], exif[271] = 6, "Maker"
+    exif[274], exif[271], exif[34665] = 6, "Maker", {36867: "2024:05:06 07:08:09"}
     turned = Image.fromarray(np.rot90(noisy(COLOUR)))
     turned.save("photo.jpg", quality=97, exif=exif, icc_profile=b"profile" * 20, dpi=(300, 300))
     run("denoise", "photo.jpg")
     result = read_image("photo.denoised.jpg")
     assert cosparse.psnr(COLOUR, result.pixels) > cosparse.psnr(COLOUR, noisy(COLOUR)) + 6
     assert result.metadata["icc_profile"] == b"profile" * 20
-    with Image.open("photo.denoised.jpg") as image:
-        assert (image.getexif()[271], image.getexif()[274]) == ("Maker", 1)
+    run("denoise", "photo.jpg", "photo.tif", "--quality", "fast")
+    for name in ("photo.denoised.jpg", "photo.tif"):
+        with Image.open(name) as image:
+            assert (image.getexif()[271], image.getexif()[274]) == ("Maker", 1)
+            assert image.getexif().get_ifd(34665)[36867] == "2024:05:06 07:08:09"
 
 
 def test_depths_alpha_and_stacks(run):
