@@ -20,6 +20,7 @@ import cosparse
 from cosparse.cli import main
 from cosparse.cli.blurs import point_spread
 from cosparse.cli.files import plan
+from cosparse.cli.progress import Tally
 from cosparse.images import read_image, write_image
 from cosparse.reconstruction import measurement
 
@@ -463,12 +464,43 @@ def test_debug_shows_where(run):
     assert "Traceback" not in run.err
 
 
+def shown(image, repair):
+    """The figures a terminal would see beside the bar, all of them."""
+    figures = []
+    bar = types.SimpleNamespace(shown=True, update=lambda part, figure: figures.append((part, figure)))
+    tally = Tally(image, bar)
+    repair(tally)
+    parts = [part for part, _ in figures]
+    assert parts == sorted(parts) and parts[-1] == 1.0
+    return [figure for _, figure in figures]
+
+
+@pytest.mark.parametrize("stack", [False, True])
+@pytest.mark.parametrize("truth", [GREY[:40, :40], COLOUR[:40, :40]], ids=["grey", "colour"])
+def test_the_bar_tells_how_near_the_truth_the_picture_is(truth, stack, monkeypatch):
+    monkeypatch.setattr("cosparse.cli.progress.SECONDS", 0.0)
+    truth = (np.stack([truth, truth[::-1]]) if stack else truth).astype(np.float32)
+    axis = -1 if truth.shape[-1] == 3 else None
+    results = []
+
+    def repair(tally):
+        image = truth + np.random.default_rng(0).normal(0, 20, truth.shape)
+        results.append(cosparse.denoise(image, 20, data_range=255, channel_axis=axis, callback=tally, quality="fast"))
+
+    figures = shown(truth, repair)
+    last = (truth[-1], results[0][-1]) if stack else (truth, results[0])
+    assert figures[-1] == ("page 2/2: " if stack else "") + f"{cosparse.psnr(*last, data_range=255):.2f} dB"
+    assert all(figure.endswith(" dB") for figure in figures)
+    assert all("energy" in figure for figure in shown(None, repair))
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_a_terminal_sees_progress(folder):
+@pytest.mark.parametrize("truth", [GREY, COLOUR], ids=["grey", "colour"])
+def test_a_terminal_sees_progress(folder, truth):
     import pty
 
-    write_image("a.png", noisy(GREY))
-    write_image("truth.png", GREY)
+    write_image("a.png", noisy(truth))
+    write_image("truth.png", truth)
     main_end, other_end = pty.openpty()
     process = subprocess.Popen(
         [*PROGRAM, "denoise", "a.png", "--reference", "truth.png"],
@@ -489,9 +521,11 @@ def test_a_terminal_sees_progress(folder):
     assert process.returncode == 0
     assert out == b""
     text = seen.decode()
-    assert "━" in text
-    assert re.search(r"\d\d\.\d\d dB", text)
-    assert "a.png -> a.denoised.png: " in text
+    bar, line, _ = text.partition("a.png -> a.denoised.png: ")
+    assert line
+    assert "━" in bar
+    assert re.search(r"\d\d\.\d\d dB", bar)
+    assert "energy" not in bar
 
 
 def test_a_stack_written_by_others(run):

@@ -94,10 +94,7 @@ def _one(
     truth = references(job) if references else None
     if truth is not None:
         _check_reference(picture, truth, factor)
-    pages = len(picture.pixels) if picture.stack else 1
-    colours = 1 if picture.channel_axis is None else 3
-    grey = truth is not None and pages == colours == 1
-    tally = Tally(pages * colours, _working(truth) if truth and grey else None, bar)
+    tally = Tally(None if truth is None else _working(truth), bar)
     done = work(picture, job, tally)
     like = replace(done.like, alpha=None) if kept.alpha is None else done.like
     _write(options, job, done.pixels, like)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,16 +9,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.energy import Progress, until_stopped
+from cosparse.reconstruction.energy import until_stopped
 from cosparse.reconstruction.general import resolve, solve
-from cosparse.reconstruction.planes import Caller, Channel, Plane, by_plane, close_image, open_image
+from cosparse.reconstruction.planes import (
+    Callback,
+    Caller,
+    Channel,
+    Plane,
+    by_page,
+    by_plane,
+    close_image,
+    open_image,
+)
 from cosparse.reconstruction.rules import plan
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
 __all__ = ["deblur", "denoise", "estimate_sigma", "inpaint", "upscale"]
 
 Operator = AnalysisOperator | str | None
-Callback = Callable[[Progress], object] | None
+Page = NDArray[np.float32]
 
 
 def denoise(
@@ -51,7 +59,8 @@ def denoise(
     channel_axis : int, optional
         The axis of the colours; a fourth (or second) channel is transparency and left as it is.
     callback : callable, optional
-        Called with a Progress after every iteration; returning True ends the work with what there is.
+        Called with a :class:`Progress` after every iteration, whose `image` is the page so far on 0..255, in colour;
+        returning True ends the work with what there is.
 
     Returns
     -------
@@ -67,19 +76,26 @@ def denoise(
     """
     working, caller = _finite(image, data_range, channel_axis)
     chosen, follow = resolve(operator, quality), until_stopped(callback)
-    level = _estimate(working, caller.channel_axis is not None) if sigma is None else caller.scale(_noise(sigma))
-    if level == 0:
+    colour = caller.channel_axis is not None
+    levels = _levels(working, caller, sigma)
+    if not any(levels):
         return np.array(image, order="C")
 
-    def repair(channel: Channel) -> Plane:
-        own = level * channel.gain
-        start = smoothed(channel.plane, own)
-        return solve(
-            plan("denoise", own, quality, weight, chosen), chosen, start, channel.plane,
-            bounds=channel.bounds, callback=follow,
-        )[-1].point  # fmt: skip
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        level = levels[number]
 
-    return close_image(by_plane(working, caller.channel_axis is not None, repair), caller)
+        def start(channel: Channel) -> Plane:
+            return smoothed(channel.plane, level * channel.gain)
+
+        def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
+            return solve(
+                plan("denoise", level * channel.gain, quality, weight, chosen), chosen, first, channel.plane,
+                bounds=channel.bounds, callback=told,
+            )[-1].point  # fmt: skip
+
+        return by_plane(page, colour, start, repair, callback=told) if level > 0 else page
+
+    return close_image(by_page(working, colour, repair_page, follow), caller)
 
 
 def inpaint(
@@ -138,26 +154,26 @@ def inpaint(
     if not missing.any() and level == 0:
         return np.array(image, order="C")
 
-    def repair_page(page: NDArray[np.float32], gaps: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        gaps = missing.reshape(-1, *pages[-2:])[number]
         known = ~gaps
         measure = measurement.sampling(known)
 
-        def repair(channel: Channel) -> Plane:
-            start = interpolate(channel.plane, gaps)
+        def start(channel: Channel) -> Plane:
+            return interpolate(channel.plane, gaps)
+
+        def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
             own = level * channel.gain
             noisy = own > 0
             return solve(
-                plan("inpaint", own, quality, weight, chosen), chosen, start,
+                plan("inpaint", own, quality, weight, chosen), chosen, first,
                 channel.plane[known] if noisy else None, measure if noisy else None,
-                free=None if noisy else gaps, bounds=channel.bounds, callback=follow,
+                free=None if noisy else gaps, bounds=channel.bounds, callback=told,
             )[-1].point  # fmt: skip
 
-        return by_plane(page, colour, repair)
+        return by_plane(page, colour, start, repair, callback=told)
 
-    if len(pages) == 3:
-        result = np.stack([repair_page(*pair) for pair in zip(working, missing, strict=True)])
-    else:
-        result = repair_page(working, missing)
+    result = by_page(working, colour, repair_page, follow)
     filled = close_image(result, caller)
     if level > 0:
         return filled
@@ -196,17 +212,21 @@ def upscale(
     level = caller.scale(_noise(sigma))
     chosen, follow = resolve(operator, quality), until_stopped(callback)
 
-    def repair(channel: Channel) -> Plane:
-        start = enlarge(channel.plane, factor)
-        measure = measurement.downsampling(factor, start.shape)
+    def start(channel: Channel) -> Plane:
+        return enlarge(channel.plane, factor)
+
+    def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
+        measure = measurement.downsampling(factor, first.shape)
         return solve(
-            plan("upscale", level * channel.gain, quality, weight, chosen), chosen, start,
-            channel.plane.ravel(), measure, bounds=channel.bounds, callback=follow,
+            plan("upscale", level * channel.gain, quality, weight, chosen), chosen, first,
+            channel.plane.ravel(), measure, bounds=channel.bounds, callback=told,
         )[-1].point  # fmt: skip
 
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        return by_plane(page, colour, start, repair, lambda plane: enlarge(plane, factor).clip(0, 255), told)
+
     colour = caller.channel_axis is not None
-    result = by_plane(working, colour, repair, lambda plane: enlarge(plane, factor).clip(0, 255))
-    return close_image(result, caller)
+    return close_image(by_page(working, colour, repair_page, follow), caller)
 
 
 def deblur(
@@ -256,16 +276,19 @@ def deblur(
     if any(k > s for k, s in zip(point_spread.shape, shape, strict=True)):
         raise ValueError(f"kernel: {point_spread.shape} is larger than the image {shape}; crop it")
     measure = measurement.blur(point_spread / point_spread.sum(), shape, border=border)
-    level = _estimate(working, colour) if sigma is None else caller.scale(_noise(sigma))
+    levels = _levels(working, caller, sigma)
     chosen, follow = resolve(operator, quality), until_stopped(callback)
 
-    def repair(channel: Channel) -> Plane:
-        return solve(
-            plan("deblur", level * channel.gain, quality, weight, chosen), chosen, channel.plane,
-            channel.plane.ravel(), measure, bounds=channel.bounds, callback=follow,
-        )[-1].point  # fmt: skip
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
+            return solve(
+                plan("deblur", levels[number] * channel.gain, quality, weight, chosen), chosen, first,
+                channel.plane.ravel(), measure, bounds=channel.bounds, callback=told,
+            )[-1].point  # fmt: skip
 
-    return close_image(by_plane(working, colour, repair), caller)
+        return by_plane(page, colour, lambda channel: channel.plane, repair, callback=told)
+
+    return close_image(by_page(working, colour, repair_page, follow), caller)
 
 
 def estimate_sigma(
@@ -274,6 +297,14 @@ def estimate_sigma(
     """The standard deviation of the noise in the image's own units, from its finest wavelets."""
     working, caller = _finite(image, data_range, channel_axis)
     return _estimate(working, caller.channel_axis is not None) * caller.data_range / 255.0
+
+
+def _levels(working: NDArray[np.float32], caller: Caller, sigma: float | None) -> list[float]:
+    """The noise of every page on 0..255, given or estimated."""
+    colour = caller.channel_axis is not None
+    pages = len(working) if working.ndim == (4 if colour else 3) else 1
+    level = _estimate(working, colour) if sigma is None else caller.scale(_noise(sigma))
+    return [level] * pages
 
 
 def _estimate(working: NDArray[np.float32], colour: bool) -> float:
