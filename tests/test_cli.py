@@ -529,7 +529,15 @@ def test_a_terminal_sees_progress(folder, truth):
 
 
 def test_a_stack_written_by_others(run):
-    tifffile.imwrite("stack.tif", noisy(np.stack([GREY[:40, :40]] * 3)), photometric="minisblack")
+    page = GREY[:40, :40]
+    pages = np.stack([noisy(page, sigma) for sigma in (5, 20, 50)])
+    tifffile.imwrite("stack.tif", pages, photometric="minisblack")
     (record,) = run("denoise", "stack.tif", "--json", "--quality", "fast")
     assert record["iterations"] > 3
-    assert read_image("stack.denoised.tif").pixels.shape == (3, 40, 40)
+    assert record["sigmas"] == pytest.approx([cosparse.estimate_sigma(page) for page in pages], rel=1e-5)
+    assert record["sigma"] == pytest.approx(np.mean(record["sigmas"]), rel=1e-5)
+    assert record["weights"] == sorted(record["weights"]) and record["weights"][0] < record["weights"][2]
+    expected = [cosparse.denoise(page, quality="fast") for page in pages]
+    np.testing.assert_array_equal(read_image("stack.denoised.tif").pixels, expected)
+    (record,) = run("denoise", "stack.tif", "--json", "--quality", "fast", "--sigma", 20, "--force")
+    assert record["sigma"] == 20 and "sigmas" not in record

@@ -178,6 +178,25 @@ def test_a_stack_is_its_pages(task, axis, colour):
     np.testing.assert_array_equal(TASKS[task](pages, channel_axis=axis, **sigma), expected)
 
 
+@pytest.mark.parametrize("task", ["denoise", "deblur"])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_every_page_has_a_noise_of_its_own(task, shift, colour):
+    """Estimated: little, much, none at all. The last keeps every bit of its double precision."""
+    page = colour[:20, :24] / 255
+    pages = np.stack([page + noise(page.shape, 0.02), page + noise(page.shape, 0.2), np.full_like(page, 1 / 3)])
+    axis = -1 if shift else None
+    pages = pages if shift else pages[..., 0]
+    options = {"sigma": None, "channel_axis": axis}
+    expected = np.stack([TASKS[task](page, **options) for page in pages])
+    np.testing.assert_array_equal(TASKS[task](pages, **options), expected)
+    levels = [estimate_sigma(page, channel_axis=axis) for page in pages]
+    assert levels[1] > 5 * levels[0] > 5 * levels[2] == 0
+    if shift:
+        options["channel_axis"] = 0
+        first = TASKS[task](np.moveaxis(pages, -1, 0), **options)
+        np.testing.assert_array_equal(np.moveaxis(first, 0, -1), expected)
+
+
 def test_a_mask_for_every_page(clean):
     pages = np.stack([clean[:24, :24], clean[24:48, :24]])
     masks = np.random.default_rng(0).random(pages.shape) < 0.3

@@ -28,12 +28,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Done:
-    """A repaired image: pixels, the picture they came from, noise and weight on 0..255."""
+    """A repaired image: pixels, the picture they came from, noise and weight on 0..255.
+
+    One noise and weight for every page of a stack, or one for all.
+    """
 
     pixels: Array
     like: Picture
-    sigma: float
-    weight: float
+    sigmas: tuple[float, ...]
+    weights: tuple[float, ...]
     before: Array | None = None
 
 
@@ -101,12 +104,14 @@ def _one(
     record = {
         "input": job.name,
         "output": job.result,
-        "sigma": float(done.sigma),
-        "weight": float(done.weight),
+        "sigma": float(np.mean(done.sigmas)),
+        "weight": float(np.mean(done.weights)),
         "iterations": tally.iterations,
         "energy": tally.energy,
         "seconds": time.perf_counter() - started,
     }
+    if len(done.sigmas) > 1:
+        record |= {"sigmas": done.sigmas, "weights": done.weights}
     if truth is not None:
         result = replace(picture, pixels=done.pixels)
         record["psnr"] = psnr(_working(truth), _working(result), data_range=255)
@@ -128,7 +133,9 @@ def _report(options: Repair, record: dict[str, Any]) -> None:
 
 def _tell(record: dict[str, Any], bar: Bar) -> None:
     """A line for people; dB were asked for, so they are printed even where no one watches."""
-    figures = f"sigma {record['sigma']:.3g}, {record['seconds']:.1f} s"
+    sigmas = record.get("sigmas", [record["sigma"]])
+    noise = " to ".join(dict.fromkeys(f"{end(sigmas):.3g}" for end in (min, max)))
+    figures = f"sigma {noise}, {record['seconds']:.1f} s"
     if "psnr" in record:
         before = f"{record['psnr_before']:.2f} -> " if "psnr_before" in record else ""
         figures = f"{before}{record['psnr']:.2f} dB, {figures}"

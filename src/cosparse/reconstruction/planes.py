@@ -71,6 +71,16 @@ def open_image(
     return working, Caller(array.dtype, span, channel_axis)
 
 
+def open_finite(
+    image: ArrayLike, data_range: float | None, channel_axis: int | None
+) -> tuple[NDArray[np.float32], Caller]:
+    """As :func:`open_image`, and every value a number."""
+    working, caller = open_image(image, data_range, channel_axis)
+    if np.isnan(working).any():
+        raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
+    return working, caller
+
+
 def close_image(working: NDArray[np.float32], caller: Caller) -> NDArray[Any]:
     """Back to the caller's type, range and axis order."""
     if caller.channel_axis is not None:
