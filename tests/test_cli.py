@@ -20,6 +20,7 @@ import cosparse
 from cosparse.cli import main
 from cosparse.cli.blurs import point_spread
 from cosparse.cli.files import plan
+from cosparse.cli.progress import Tally
 from cosparse.images import read_image, write_image
 from cosparse.reconstruction import measurement
 
@@ -90,15 +91,18 @@ def test_denoise_gains_and_reports(run):
 
 def test_a_photograph_keeps_its_metadata(run):
     exif = Image.Exif()
-    exif[274], exif[271] = 6, "Maker"
+    exif[274], exif[271], exif[34665] = 6, "Maker", {36867: "2024:05:06 07:08:09"}
     turned = Image.fromarray(np.rot90(noisy(COLOUR)))
     turned.save("photo.jpg", quality=97, exif=exif, icc_profile=b"profile" * 20, dpi=(300, 300))
     run("denoise", "photo.jpg")
     result = read_image("photo.denoised.jpg")
     assert cosparse.psnr(COLOUR, result.pixels) > cosparse.psnr(COLOUR, noisy(COLOUR)) + 6
     assert result.metadata["icc_profile"] == b"profile" * 20
-    with Image.open("photo.denoised.jpg") as image:
-        assert (image.getexif()[271], image.getexif()[274]) == ("Maker", 1)
+    run("denoise", "photo.jpg", "photo.tif", "--quality", "fast")
+    for name in ("photo.denoised.jpg", "photo.tif"):
+        with Image.open(name) as image:
+            assert (image.getexif()[271], image.getexif()[274]) == ("Maker", 1)
+            assert image.getexif().get_ifd(34665)[36867] == "2024:05:06 07:08:09"
 
 
 def test_depths_alpha_and_stacks(run):
@@ -493,12 +497,43 @@ def test_debug_shows_where(run):
     assert "Traceback" not in run.err
 
 
+def shown(image, repair):
+    """The figures a terminal would see beside the bar, all of them."""
+    figures = []
+    bar = types.SimpleNamespace(shown=True, update=lambda part, figure: figures.append((part, figure)))
+    tally = Tally(image, bar)
+    repair(tally)
+    parts = [part for part, _ in figures]
+    assert parts == sorted(parts) and parts[-1] == 1.0
+    return [figure for _, figure in figures]
+
+
+@pytest.mark.parametrize("stack", [False, True])
+@pytest.mark.parametrize("truth", [GREY[:40, :40], COLOUR[:40, :40]], ids=["grey", "colour"])
+def test_the_bar_tells_how_near_the_truth_the_picture_is(truth, stack, monkeypatch):
+    monkeypatch.setattr("cosparse.cli.progress.SECONDS", 0.0)
+    truth = (np.stack([truth, truth[::-1]]) if stack else truth).astype(np.float32)
+    axis = -1 if truth.shape[-1] == 3 else None
+    results = []
+
+    def repair(tally):
+        image = truth + np.random.default_rng(0).normal(0, 20, truth.shape)
+        results.append(cosparse.denoise(image, 20, data_range=255, channel_axis=axis, callback=tally, quality="fast"))
+
+    figures = shown(truth, repair)
+    last = (truth[-1], results[0][-1]) if stack else (truth, results[0])
+    assert figures[-1] == ("page 2/2: " if stack else "") + f"{cosparse.psnr(*last, data_range=255):.2f} dB"
+    assert all(figure.endswith(" dB") for figure in figures)
+    assert all("energy" in figure for figure in shown(None, repair))
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-def test_a_terminal_sees_progress(folder):
+@pytest.mark.parametrize("truth", [GREY, COLOUR], ids=["grey", "colour"])
+def test_a_terminal_sees_progress(folder, truth):
     import pty
 
-    write_image("a.png", noisy(GREY))
-    write_image("truth.png", GREY)
+    write_image("a.png", noisy(truth))
+    write_image("truth.png", truth)
     main_end, other_end = pty.openpty()
     process = subprocess.Popen(
         [*PROGRAM, "denoise", "a.png", "--reference", "truth.png"],
@@ -519,13 +554,23 @@ def test_a_terminal_sees_progress(folder):
     assert process.returncode == 0
     assert out == b""
     text = seen.decode()
-    assert "━" in text
-    assert re.search(r"\d\d\.\d\d dB", text)
-    assert "a.png -> a.denoised.png: " in text
+    bar, line, _ = text.partition("a.png -> a.denoised.png: ")
+    assert line
+    assert "━" in bar
+    assert re.search(r"\d\d\.\d\d dB", bar)
+    assert "energy" not in bar
 
 
 def test_a_stack_written_by_others(run):
-    tifffile.imwrite("stack.tif", noisy(np.stack([GREY[:40, :40]] * 3)), photometric="minisblack")
+    page = GREY[:40, :40]
+    pages = np.stack([noisy(page, sigma) for sigma in (5, 20, 50)])
+    tifffile.imwrite("stack.tif", pages, photometric="minisblack")
     (record,) = run("denoise", "stack.tif", "--json", "--quality", "fast")
     assert record["iterations"] > 3
-    assert read_image("stack.denoised.tif").pixels.shape == (3, 40, 40)
+    assert record["sigmas"] == pytest.approx([cosparse.estimate_sigma(page) for page in pages], rel=1e-5)
+    assert record["sigma"] == pytest.approx(np.mean(record["sigmas"]), rel=1e-5)
+    assert record["weights"] == sorted(record["weights"]) and record["weights"][0] < record["weights"][2]
+    expected = [cosparse.denoise(page, quality="fast") for page in pages]
+    np.testing.assert_array_equal(read_image("stack.denoised.tif").pixels, expected)
+    (record,) = run("denoise", "stack.tif", "--json", "--quality", "fast", "--sigma", 20, "--force")
+    assert record["sigma"] == 20 and "sigmas" not in record

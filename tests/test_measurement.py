@@ -90,11 +90,25 @@ def test_fourier_sampling_is_orthonormal():
 
 
 @pytest.mark.parametrize("make", [measurement.radial_mask, measurement.variable_density_mask])
-@pytest.mark.parametrize("fraction", [0.03, 0.25, 0.6])
-@pytest.mark.parametrize("shape", [(64, 64), (33, 50)])
-def test_fourier_masks_hold_the_mean_and_the_fraction_asked_for(make, fraction, shape):
-    """Random masks to the sample; whole lines overshoot, by 0.036 at worst here (64 x 64, a quarter)."""
+@given(
+    shape=st.tuples(st.integers(1, 70), st.integers(1, 70)),
+    fraction=st.floats(0, 1),
+)
+def test_fourier_masks_hold_the_mean_and_the_fraction_asked_for(make, shape, fraction):
     mask = make(shape, fraction)
-    assert mask[0, 0]
-    excess = mask.mean() - fraction
-    assert 0 <= excess < 0.04 if make is measurement.radial_mask else abs(excess) <= 1 / mask.size
+    assert mask.shape == shape and mask[0, 0]
+    assert abs(mask.sum() - max(1, fraction * mask.size)) <= 1
+
+
+def test_a_radial_mask_is_lines_that_thin_out():
+    mask = measurement.radial_mask((32, 32), 1 / 32)
+    assert mask[0].all() and mask.sum() == 32  # one line
+    mask = measurement.radial_mask((65, 65), 0.25)
+    distance = np.hypot(*(np.fft.fftfreq(65)[axis] * 65 for axis in np.ogrid[:65, :65]))
+    rings = [mask[(distance >= r) & (distance < r + 8)].mean() for r in range(0, 32, 8)]
+    assert rings[0] > 0.9 and (np.diff(rings) < 0).all() and rings[-1] > 0.1
+    inside = distance <= distance[mask].max() - 1  # off the shortened ends a line goes both ways
+    np.testing.assert_array_equal((mask & inside)[1:, 1:], (mask & inside)[:0:-1, :0:-1])
+    for fraction in (-0.1, 1.01, np.nan):
+        with pytest.raises(ValueError, match="^fraction: "):
+            measurement.radial_mask((8, 8), fraction)

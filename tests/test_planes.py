@@ -8,7 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cosparse.reconstruction.planes import GAINS, OPPONENT, by_plane, close_image, open_image
+from cosparse.reconstruction.planes import GAINS, OPPONENT, by_page, by_plane, close_image, open_image
+
+
+def apply(image, colour, change, **more):
+    """Change every plane of an image."""
+    return by_page(
+        image,
+        colour,
+        lambda page, number, told: by_plane(
+            page, colour, lambda channel: channel.plane, lambda channel, start, told: change(channel), **more
+        ),
+    )
+
 
 LAYOUTS = [
     ((5, 7), None),
@@ -34,7 +46,7 @@ def test_in_and_out_again(shape, axis, dtype, data):
     image = data.draw(hnp.arrays(dtype, shape, elements=elements))
     working, caller = open_image(image, None, axis)
     assert working.dtype == np.float32 and working.max() <= 255
-    back = close_image(by_plane(working, axis is not None, lambda channel: channel.plane), caller)
+    back = close_image(apply(working, axis is not None, lambda channel: channel.plane), caller)
     assert back.dtype == image.dtype and back.shape == image.shape and back.flags.c_contiguous
     if image.dtype.kind == "u":
         np.testing.assert_array_equal(back, image)
@@ -45,7 +57,7 @@ def test_in_and_out_again(shape, axis, dtype, data):
 def test_colour_becomes_luma_and_two_opponents():
     image = np.random.default_rng(0).random((4, 6, 3)).astype(np.float32) * 255
     seen = []
-    by_plane(image, True, lambda channel: (seen.append(channel), channel.plane)[1])
+    apply(image, True, lambda channel: (seen.append(channel), channel.plane)[1])
     np.testing.assert_allclose(seen[0].plane, image.mean(-1), rtol=1e-5)
     assert [channel.bounds for channel in seen] == [(0.0, 255.0), None, None]
     grey = np.repeat(image[..., :1], 3, axis=-1)
@@ -59,10 +71,10 @@ def test_noise_of_a_channel_is_the_images_times_its_gain():
 
 def test_alpha_is_not_repaired_only_resized():
     image = np.random.default_rng(0).random((4, 6, 4)).astype(np.float32)
-    result = by_plane(image, True, lambda channel: channel.plane * 0)
+    result = apply(image, True, lambda channel: channel.plane * 0)
     assert not result[..., :3].any()
     np.testing.assert_array_equal(result[..., 3], image[..., 3])
-    half = by_plane(image, True, lambda channel: channel.plane[::2, ::2], lambda plane: plane[::2, ::2])
+    half = apply(image, True, lambda channel: channel.plane[::2, ::2], resize=lambda plane: plane[::2, ::2])
     assert half.shape == (2, 3, 4)
 
 

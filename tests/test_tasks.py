@@ -178,6 +178,25 @@ def test_a_stack_is_its_pages(task, axis, colour):
     np.testing.assert_array_equal(TASKS[task](pages, channel_axis=axis, **sigma), expected)
 
 
+@pytest.mark.parametrize("task", ["denoise", "deblur"])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_every_page_has_a_noise_of_its_own(task, shift, colour):
+    """Estimated: little, much, none at all. The last keeps every bit of its double precision."""
+    page = colour[:20, :24] / 255
+    pages = np.stack([page + noise(page.shape, 0.02), page + noise(page.shape, 0.2), np.full_like(page, 1 / 3)])
+    axis = -1 if shift else None
+    pages = pages if shift else pages[..., 0]
+    options = {"sigma": None, "channel_axis": axis}
+    expected = np.stack([TASKS[task](page, **options) for page in pages])
+    np.testing.assert_array_equal(TASKS[task](pages, **options), expected)
+    levels = [estimate_sigma(page, channel_axis=axis) for page in pages]
+    assert levels[1] > 5 * levels[0] > 5 * levels[2] == 0
+    if shift:
+        options["channel_axis"] = 0
+        first = TASKS[task](np.moveaxis(pages, -1, 0), **options)
+        np.testing.assert_array_equal(np.moveaxis(first, 0, -1), expected)
+
+
 def test_a_mask_for_every_page(clean):
     pages = np.stack([clean[:24, :24], clean[24:48, :24]])
     masks = np.random.default_rng(0).random(pages.shape) < 0.3
@@ -240,6 +259,39 @@ def test_the_callback_sees_every_iteration_and_can_stop(task, clean):
     expected = calls[-1].image / 255
     known = ~checkered(image) if task == "inpaint" else np.zeros(expected.shape, bool)
     np.testing.assert_allclose(stopped[~known], expected[~known], atol=1e-6)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("stack", [False, True])
+def test_the_callback_sees_the_page_in_its_own_colours(task, channels, stack, colour):
+    """On 0..255 from the first iteration on; what it is shown last of a page is the result."""
+    page = np.concatenate([colour[:20, :24], colour[20:40, :24]], axis=-1)[..., :channels] / 255
+    image = np.stack([page, page[::-1]]) if stack else page
+    seen = []
+    result = TASKS[task](np.moveaxis(image, -1, 0), channel_axis=0, callback=seen.append)
+    result = 255 * np.moveaxis(result, 0, -1)
+    solved = channels - (channels in (2, 4))
+    order = [(progress.page, progress.plane) for progress in seen]
+    assert order == sorted(order)
+    assert set(order) == {(i, j) for i in range(1 + stack) for j in range(solved)}
+    assert {(progress.pages, progress.planes) for progress in seen} == {(1 + stack, solved)}
+    for number, expected in enumerate(result if stack else [result]):
+        images = [progress.image for progress in seen if progress.page == number]
+        np.testing.assert_allclose(images[-1], expected, atol=1e-3)
+        nearness = [psnr(expected, image, data_range=255) for image in images[:-1]]
+        assert nearness[0] > 15 and nearness[-1] > nearness[0] - 1e-6
+
+
+def test_the_callback_sees_opponent_colours_for_what_they_are(colour):
+    """The plane at work lies about 0 for a grey picture's second and third; the image never does."""
+    grey = np.repeat(colour[..., :1], 3, axis=-1)
+    seen = []
+    denoise(grey, 10, channel_axis=-1, callback=seen.append)
+    for progress in seen:
+        assert progress.image.shape == grey.shape and abs(progress.image.mean() - grey.mean()) < 2
+        assert progress.point.shape == grey.shape[:2]
+        assert np.abs(progress.point).max() < 2 if progress.plane else progress.point.mean() > 20
 
 
 # -- what is refused ----------

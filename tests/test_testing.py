@@ -58,3 +58,32 @@ def test_gradient_test_tells_right_from_wrong():
     for factor in (0.9, 1.1, -1.0, 0.0):
         with pytest.raises(AssertionError, match="gradient is wrong"):
             gradient_test(lambda x, factor=factor: function(x, factor), point)
+
+
+def test_a_huge_value_hides_no_wrong_gradient():
+    """Until the value's rounding drowns the change, and then the test says so instead of passing."""
+    point = np.random.default_rng(0).standard_normal((4, 5))
+
+    def function(x, constant, factor):
+        return constant + float(np.cos(x).sum()), -factor * np.sin(x)
+
+    for constant in (1e6, -1e6):
+        assert gradient_test(lambda x, c=constant: function(x, c, 1.0), point) == pytest.approx(2, abs=0.1)
+    for constant in (1e8, -1e10, 1e12, 1e20):
+        for factor in (0.9, 1.1, -1.0, 0.0):
+            with pytest.raises(AssertionError, match="gradient is wrong|cannot tell"):
+                gradient_test(lambda x, c=constant, f=factor: function(x, c, f), point)
+    with pytest.raises(AssertionError, match="cannot tell.*subtract a constant"):
+        gradient_test(lambda x: function(x, 1e20, 1.0), point)
+
+
+def test_linear_functions_pass_with_a_right_gradient_only():
+    point = np.random.default_rng(0).standard_normal(30)
+    slope = np.arange(30.0) - 15
+    for constant in (0.0, 1e6, -float(slope @ point)):  # the last: a value of nothing but rounding
+        assert gradient_test(lambda x, c=constant: (float(slope @ x) + c, slope), point) == 2.0
+        with pytest.raises(AssertionError, match="gradient is wrong"):
+            gradient_test(lambda x, c=constant: (float(slope @ x) + c, 1.01 * slope), point)
+    assert gradient_test(lambda x: (0.0, np.zeros_like(x)), point) == 2.0
+    with pytest.raises(AssertionError):
+        gradient_test(lambda x: (np.nan, slope), point)

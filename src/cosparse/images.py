@@ -42,7 +42,8 @@ class Picture:
         255 for uint8 and 65535 for uint16. For floats 1.0 if every finite value lies in [0, 1],
         else 255 if none exceeds 255, else the largest finite value.
     metadata : mapping
-        ``exif`` and ``icc_profile`` (bytes), ``dpi`` (x, y), ``tiff`` (text tags), as present.
+        ``exif`` and ``icc_profile`` (bytes), ``dpi`` (x, y), as present. The EXIF says the right way up,
+        as the pixels are; that of a TIFF is gathered from its tags and directories.
     format : str
         "png", "jpeg", "bmp" or "tiff".
     """
@@ -268,7 +269,8 @@ def write_image(
         Three axes are a grey stack if `like` is one, or if the last is neither 3 nor 4 long.
     like : Picture, optional
         Whose alpha and metadata to keep. Its alpha must fit the pixels: after resizing pass
-        ``dataclasses.replace(like, alpha=resized)``. A TIFF keeps no EXIF, a BMP only the dpi.
+        ``dataclasses.replace(like, alpha=resized)``. A BMP keeps only the dpi, a JPEG no EXIF beyond 64 kB
+        (then without the maker's note, if that is enough), a TIFF has it on its first page.
     format : str, optional
         By default from the suffix of `target`, else as `like`.
 

@@ -28,12 +28,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Done:
-    """A repaired image: pixels, the picture they came from, noise and weight on 0..255."""
+    """A repaired image: pixels, the picture they came from, noise and weight on 0..255.
+
+    One noise and weight for every page of a stack, or one for all.
+    """
 
     pixels: Array
     like: Picture
-    sigma: float
-    weight: float
+    sigmas: tuple[float, ...]
+    weights: tuple[float, ...]
     before: Array | None = None
 
 
@@ -94,22 +97,21 @@ def _one(
     truth = references(job) if references else None
     if truth is not None:
         _check_reference(picture, truth, factor)
-    pages = len(picture.pixels) if picture.stack else 1
-    colours = 1 if picture.channel_axis is None else 3
-    grey = truth is not None and pages == colours == 1
-    tally = Tally(pages * colours, _working(truth) if truth and grey else None, bar)
+    tally = Tally(None if truth is None else _working(truth), bar)
     done = work(picture, job, tally)
     like = replace(done.like, alpha=None) if kept.alpha is None else done.like
     _write(options, job, done.pixels, like)
     record = {
         "input": job.name,
         "output": job.result,
-        "sigma": float(done.sigma),
-        "weight": float(done.weight),
+        "sigma": float(np.mean(done.sigmas)),
+        "weight": float(np.mean(done.weights)),
         "iterations": tally.iterations,
         "energy": tally.energy,
         "seconds": time.perf_counter() - started,
     }
+    if len(done.sigmas) > 1:
+        record |= {"sigmas": done.sigmas, "weights": done.weights}
     if truth is not None:
         result = replace(picture, pixels=done.pixels)
         record["psnr"] = psnr(_working(truth), _working(result), data_range=255)
@@ -131,7 +133,9 @@ def _report(options: Repair, record: dict[str, Any]) -> None:
 
 def _tell(record: dict[str, Any], bar: Bar) -> None:
     """A line for people; dB were asked for, so they are printed even where no one watches."""
-    figures = f"sigma {record['sigma']:.3g}, {record['seconds']:.1f} s"
+    sigmas = record.get("sigmas", [record["sigma"]])
+    noise = " to ".join(dict.fromkeys(f"{end(sigmas):.3g}" for end in (min, max)))
+    figures = f"sigma {noise}, {record['seconds']:.1f} s"
     if "psnr" in record:
         before = f"{record['psnr_before']:.2f} -> " if "psnr_before" in record else ""
         figures = f"{before}{record['psnr']:.2f} dB, {figures}"

@@ -56,10 +56,12 @@ def reason(error: BaseException) -> str:
 
 def json_line(record: dict[str, Any]) -> None:
     """One machine-readable line on stdout; what is not a finite number becomes null."""
-    plain = {
-        key: (None if not math.isfinite(value) else float(f"{value:.6g}"))
-        if isinstance(value, float)
-        else value
-        for key, value in record.items()
-    }
-    print(json.dumps(plain), flush=True)
+    print(json.dumps({key: _plain(value) for key, value in record.items()}), flush=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 import numpy as np
@@ -10,35 +12,45 @@ from cosparse.cli.console import stderr, terminal
 from cosparse.metrics import psnr
 from cosparse.reconstruction import Progress
 
+SECONDS = 0.1  # between two figures: the terminal shows no more, and those of colours cost a few milliseconds
+
 
 class Tally:
-    """Counts over the planes (colours, pages) of one image, solved one after the other."""
+    """Counts over the planes (colours, pages) of one image, solved one after the other.
 
-    def __init__(self, planes: int, truth: np.ndarray[Any, Any] | None, bar: Bar) -> None:
-        self.planes, self.truth, self.bar = planes, truth, bar
-        self.solved, self.latest = 0, 0
-        self.iterations, self.energies = 0, [0.0]
+    `truth`, if known, is the result to compare with, on 0..255, pages first and colours last.
+    """
+
+    def __init__(self, truth: np.ndarray[Any, Any] | None, bar: Bar) -> None:
+        self.truth, self.bar = truth, bar
+        self.iterations = 0
+        self.energies: dict[tuple[int, int], float] = {}
+        self.drawn = -math.inf
 
     def __call__(self, progress: Progress) -> None:
         """The callback of a task."""
-        if progress.iteration <= self.latest:
-            self.solved += 1
-            self.energies.append(0.0)
-        self.latest = progress.iteration
         self.iterations += 1
-        self.energies[-1] = progress.energy
-        part = (self.solved + progress.iteration / max(progress.iterations, 1)) / self.planes
-        if not self.bar.shown:
+        self.energies[progress.page, progress.plane] = progress.energy
+        now = time.monotonic()
+        if not self.bar.shown or now - self.drawn < SECONDS:
             return
-        figure = f"energy {progress.energy:.4g}"
-        if self.truth is not None and self.truth.shape == progress.image.shape:
-            figure = f"{psnr(self.truth, progress.image, data_range=255):.2f} dB"
-        self.bar.update(min(part, 1.0), figure)
+        self.drawn = now
+        plane = progress.plane + progress.iteration / max(progress.iterations, 1)
+        part = (progress.page + plane / progress.planes) / progress.pages
+        self.bar.update(min(part, 1.0), self.figure(progress))
+
+    def figure(self, progress: Progress) -> str:
+        """How good the page at work is so far: against the truth, or else as an energy, plane by plane."""
+        page = f"page {progress.page + 1}/{progress.pages}: " if progress.pages > 1 else ""
+        if self.truth is None:
+            return f"{page}energy {progress.energy:.4g}"
+        truth = self.truth[progress.page] if progress.pages > 1 else self.truth
+        return f"{page}{psnr(truth, progress.image, data_range=255):.2f} dB"
 
     @property
     def energy(self) -> float:
         """Of all planes together."""
-        return float(sum(self.energies))
+        return float(sum(self.energies.values()))
 
 
 class Bar:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, overload
 
 import numpy as np
 import typer
@@ -65,11 +66,10 @@ def denoise(
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
-        level = _noise(picture, sigma)
         pixels = cosparse.denoise(
-            picture.pixels, _own(picture, level), **_common(options, picture, callback)
+            picture.pixels, _own(picture, sigma), **_common(options, picture, callback)
         )
-        return _done(options, "denoise", pixels, picture, level)
+        return _done(options, "denoise", pixels, picture, *_noise(picture, sigma))
 
     run(options, "denoised", work)
 
@@ -198,15 +198,14 @@ def deblur(
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
-        level = _noise(picture, sigma)
         pixels = cosparse.deblur(
             picture.pixels,
             spread,
-            sigma=_own(picture, level),
+            sigma=_own(picture, sigma),
             border=border,
             **_common(options, picture, callback),
         )
-        return _done(options, "deblur", pixels, picture, level)
+        return _done(options, "deblur", pixels, picture, *_noise(picture, sigma))
 
     run(options, "deblurred", work)
 
@@ -222,28 +221,33 @@ def _common(options: Repair, picture: Picture, callback: Callback) -> dict[str, 
     }
 
 
-def _done(options: Repair, task: str, pixels: Any, like: Picture, sigma: float) -> Done:
-    weight = (
+def _done(options: Repair, task: str, pixels: Any, like: Picture, *sigmas: float) -> Done:
+    weights = [
         default_weight(task, sigma, options.operator, options.quality)
         if options.weight is None
         else options.weight
-    )
-    return Done(pixels, like, sigma, weight)
+        for sigma in sigmas
+    ]
+    return Done(pixels, like, sigmas, tuple(weights))
 
 
-def _noise(picture: Picture, sigma: float | None) -> float:
-    """On 0..255: given, or estimated."""
+def _noise(picture: Picture, sigma: float | None) -> list[float]:
+    """On 0..255: given, or estimated as the library does it, page by page."""
     if sigma is not None:
-        return sigma
-    own = cosparse.estimate_sigma(
-        picture.pixels, data_range=picture.data_range, channel_axis=picture.channel_axis
-    )
-    return own * 255.0 / picture.data_range
+        return [sigma]
+    scale = 255.0 / picture.data_range
+    pages = picture.pixels if picture.stack else picture.pixels[None]
+    estimate = partial(cosparse.estimate_sigma, data_range=picture.data_range, channel_axis=picture.channel_axis)
+    return [scale * estimate(page) for page in pages]
 
 
-def _own(picture: Picture, sigma: float) -> float:
+@overload
+def _own(picture: Picture, sigma: float) -> float: ...
+@overload
+def _own(picture: Picture, sigma: None) -> None: ...
+def _own(picture: Picture, sigma: float | None) -> float | None:
     """A noise level on 0..255 in the picture's own units."""
-    return sigma * picture.data_range / 255.0
+    return None if sigma is None else sigma * picture.data_range / 255.0
 
 
 def _no_nan(picture: Picture, job: Job) -> None:

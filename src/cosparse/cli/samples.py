@@ -142,7 +142,7 @@ def _row(
     repair: Callable[[Tally], Array],
 ) -> Row:  # fmt: skip
     started = time.perf_counter()
-    tally = Tally(1 if truth.ndim == 2 else 3, truth if truth.ndim == 2 else None, bar)
+    tally = Tally(truth, bar)
     after = repair(tally)
     seconds = time.perf_counter() - started
     return Row(

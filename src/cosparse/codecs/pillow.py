@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import struct
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from cosparse.codecs import exif
 from cosparse.codecs.samples import Array, RefusedError, Samples, check_size, clean_dpi
 
-ORIENTATION = 274
+LONGEST = 65533  # bytes of a segment of a JPEG
 
 
 def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
@@ -43,9 +42,9 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     key = image.info.get("transparency")
     if key is not None and mode in ("1", "L", "I;16", "RGB"):
         values = _keyed(values, key, mode, bits)
-    orientation, exif = _upright(image.info.get("exif", b""))
+    orientation, block = exif.upright(image.info.get("exif", b""))
     metadata = {
-        "exif": exif,
+        "exif": block,
         "icc_profile": image.info.get("icc_profile"),
         "dpi": clean_dpi(image.info.get("dpi")),
     }
@@ -60,6 +59,7 @@ def encode(kind: str, values: Array, metadata: Mapping[str, Any]) -> memoryview:
     options = {key: metadata[key] for key in held if key in metadata}
     if kind == "jpeg":
         options.update(quality=95, subsampling=0)
+        options["exif"] = exif.shortened(metadata.get("exif", b""), LONGEST)
     out = io.BytesIO()
     Image.fromarray(values).save(out, format=kind, **options)
     return out.getbuffer()
@@ -109,21 +109,3 @@ def _keyed(values: Array, key: Any, mode: str, bits: int) -> Array:
     alpha = np.where(solid, np.iinfo(values.dtype).max, 0).astype(values.dtype)
     return np.concatenate([values, alpha], axis=-1)
 
-
-def _upright(exif: bytes) -> tuple[int, bytes]:
-    """Return the orientation, and the EXIF with that tag set to 1, other bytes as they were."""
-    start = 6 if exif.startswith(b"Exif\0\0") else 0
-    order = {b"II": "<", b"MM": ">"}.get(exif[start : start + 2])
-    with contextlib.suppress(struct.error):
-        if order:
-            at = start + struct.unpack_from(order + "I", exif, start + 4)[0]
-            for index in range(struct.unpack_from(order + "H", exif, at)[0]):
-                entry = at + 2 + 12 * index
-                tag, kind = struct.unpack_from(order + "HH", exif, entry)
-                if tag == ORIENTATION:
-                    form = order + {1: "B", 4: "I"}.get(kind, "H")
-                    fixed = bytearray(exif)
-                    value = int(struct.unpack_from(form, exif, entry + 8)[0])
-                    struct.pack_into(form, fixed, entry + 8, 1)
-                    return (value if 1 <= value <= 8 else 1), bytes(fixed)
-    return 1, exif

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import pillow
+from cosparse.codecs import exif, pillow
 from cosparse.codecs.samples import (
     Array,
     RefusedError,
@@ -20,7 +20,6 @@ from cosparse.codecs.samples import (
     one_line,
 )
 
-TEXT = (271, 272, 306, 315, 33432)  # make, model, date, artist, copyright
 PREMULTIPLIED, STRAIGHT = 1, 2  # the kinds of alpha
 
 
@@ -35,11 +34,10 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
         metadata: dict[str, Any] = {"icc_profile": first.iccprofile}
         if 282 in first.tags and first.resolutionunit in (2, 3):  # per inch or per cm
             metadata["dpi"] = clean_dpi(first.get_resolution(2))
-        text = {code: first.tags.valueof(code) for code in TEXT}
-        metadata["tiff"] = {code: value for code, value in text.items() if isinstance(value, str)}
+        metadata["exif"] = exif.from_tiff(fp, first.offset, _numbers(tif), _not_words(first))
         # Pillow turns what it decodes, tifffile does not.
         turned = not _by_tifffile(first, tifffile)
-        orientation = 1 if turned else int(first.tags.valueof(pillow.ORIENTATION, 1))
+        orientation = 1 if turned else int(first.tags.valueof(exif.ORIENTATION, 1))
     stack = len(decoded) > 1
     return Samples(np.stack(decoded) if stack else decoded[0], stack, orientation, metadata)
 
@@ -56,11 +54,23 @@ def encode(values: Array, colour: bool, has_alpha: bool, metadata: Mapping[str, 
         options["extrasamples"] = [STRAIGHT]
     if "dpi" in metadata:
         options.update(resolution=metadata["dpi"], resolutionunit=2)
-    text = metadata.get("tiff", {})
-    options["extratags"] = [(code, 2, 0, value, True) for code, value in text.items()]
+    block = metadata.get("exif", b"")
+    options["byteorder"] = exif.byte_order(block) or "="
     out = io.BytesIO()
     tifffile.imwrite(out, values, metadata=None, software=False, **options)
+    exif.into_tiff(out, block)
     return out.getbuffer()
+
+
+def _numbers(tif: Any) -> exif.Layout:
+    return exif.Layout(tif.byteorder, tif.is_bigtiff)
+
+
+def _not_words(page: Any) -> set[int]:
+    """Tags by which microscopes and scanners tell how their file is laid out: ours will not be."""
+    if not page.flags:
+        return set()
+    return {exif.DESCRIPTION, exif.SOFTWARE} | ({exif.GPS} if page.is_sis else set())
 
 
 def _full_pages(tif: Any, fp: BinaryIO, max_pixels: int) -> list[Any]:

@@ -2,7 +2,8 @@
 
 from cosparse.reconstruction.energy import Progress
 from cosparse.reconstruction.general import Reconstruction, reconstruct
-from cosparse.reconstruction.tasks import deblur, denoise, estimate_sigma, inpaint, upscale
+from cosparse.reconstruction.noise import estimate_sigma
+from cosparse.reconstruction.tasks import deblur, denoise, inpaint, upscale
 
 __all__ = [
     "Progress",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,17 +61,45 @@ class Energy:
         return value, gradient
 
 
+def _alone(point: Image) -> Image:
+    return point
+
+
 @dataclass(frozen=True)
 class Progress:
     """What a callback sees after every iteration.
 
-    `iteration` counts over all stages, of which there are `iterations` at most; `image` is on 0..255.
+    The pages of a stack are repaired one after the other, and so are the planes of each: one if it is grey, luma and
+    two opponent colours if it is RGB. `iteration` counts over the stages of a plane, `iterations` at most.
+
+    Attributes
+    ----------
+    iteration, iterations : int
+    energy : float
+        Of this plane.
+    point : (h, w) array
+        The plane at work. On 0..255, except that opponent colours lie about 0.
+    plane, planes, page, pages : int
+        Which one it is, from 0, and how many there are.
     """
 
     iteration: int
     iterations: int
     energy: float
-    image: Image
+    point: Image
+    plane: int = 0
+    planes: int = 1
+    page: int = 0
+    pages: int = 1
+    view: Callable[[Image], Image] = field(default=_alone, repr=False, compare=False)
+
+    @cached_property
+    def image(self) -> Image:
+        """The page as it stands, on 0..255: (h, w), or (h, w, channels) with any transparency.
+
+        Planes whose turn has not come are as they will start. Put together when asked for.
+        """
+        return self.view(self.point)
 
 
 def until_stopped(

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.images import default_range, from_working, to_working
+from cosparse.reconstruction.energy import Progress
 
 Plane = NDArray[np.float32]
+Callback = Callable[[Progress], object] | None
 
 # Luma and two opponent colours. Each row has absolute sum 1 or less, so that a channel has the range of a grey image;
 # where noise of RGB has standard deviation σ, that of a channel has σ times the row's norm.
@@ -69,6 +71,16 @@ def open_image(
     return working, Caller(array.dtype, span, channel_axis)
 
 
+def open_finite(
+    image: ArrayLike, data_range: float | None, channel_axis: int | None
+) -> tuple[NDArray[np.float32], Caller]:
+    """As :func:`open_image`, and every value a number."""
+    working, caller = open_image(image, data_range, channel_axis)
+    if np.isnan(working).any():
+        raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
+    return working, caller
+
+
 def close_image(working: NDArray[np.float32], caller: Caller) -> NDArray[Any]:
     """Back to the caller's type, range and axis order."""
     if caller.channel_axis is not None:
@@ -78,28 +90,65 @@ def close_image(working: NDArray[np.float32], caller: Caller) -> NDArray[Any]:
     )
 
 
-def by_plane(
+def by_page(
     image: NDArray[np.float32],
     colour: bool,
-    repair: Callable[[Channel], Plane],
-    resize: Callable[[Plane], Plane] = lambda plane: plane,
+    repair: Callable[[NDArray[np.float32], int, Callback], NDArray[np.float32]],
+    callback: Callback = None,
 ) -> NDArray[np.float32]:
-    """Repair every plane of an image: pages one by one, colours as luma and opponents, alpha left as it is.
+    """Repair the pages of a stack, or the one there is; `repair` gets a page, its number and whom to tell."""
+    if image.ndim == (3 if colour else 2):
+        return repair(image, 0, callback)
+    count = len(image)
+    return np.stack(
+        [repair(page, i, _telling(callback, page=i, pages=count)) for i, page in enumerate(image)]
+    )
 
-    `resize` brings an alpha plane to the size of the repaired ones.
+
+def by_plane(
+    page: NDArray[np.float32],
+    colour: bool,
+    start: Callable[[Channel], Plane],
+    repair: Callable[[Channel, Plane, Callback], Plane],
+    resize: Callable[[Plane], Plane] = lambda plane: plane,
+    callback: Callback = None,
+) -> NDArray[np.float32]:
+    """Repair every plane of a page: colours as luma and opponents, alpha left as it is.
+
+    `repair` gets a channel, what `start` made of it and whom to tell; `resize` brings an alpha plane to the size of
+    the repaired ones.
     """
-    if image.ndim == (4 if colour else 3):
-        return np.stack([by_plane(page, colour, repair, resize) for page in image])
+    channels, join = _taken_apart(page, colour, resize)
+    planes = [start(channel) for channel in channels]
+    for i, channel in enumerate(channels):
+
+        def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
+            return join([*before, point, *after])
+
+        planes[i] = repair(channel, planes[i], _telling(callback, plane=i, planes=len(planes), view=view))
+    return join(planes)
+
+
+def _taken_apart(
+    page: NDArray[np.float32], colour: bool, resize: Callable[[Plane], Plane]
+) -> tuple[list[Channel], Callable[[list[Plane]], NDArray[np.float32]]]:
+    """The channels to repair, and how to make a page of their planes again."""
     if not colour:
-        return repair(Channel(image))
-    channels = image.shape[-1]
-    if channels in (2, 4):  # grey or RGB with transparency
-        opaque = by_plane(image[..., :-1], True, repair, resize)
-        return np.concatenate([opaque, resize(image[..., -1])[..., None]], axis=-1)
-    if channels != 3:
-        planes = [repair(Channel(np.ascontiguousarray(image[..., c]))) for c in range(channels)]
-        return np.stack(planes, axis=-1)
-    opponents = np.moveaxis(image @ OPPONENT.T, -1, 0)
+        return [Channel(page)], lambda planes: planes[0]
+    count = page.shape[-1]
+    if count in (2, 4):  # grey or RGB with transparency
+        channels, join = _taken_apart(page[..., :-1], True, resize)
+        alpha = resize(page[..., -1])[..., None]
+        return channels, lambda planes: np.concatenate([join(planes), alpha], axis=-1)
+    if count != 3:
+        channels = [Channel(np.ascontiguousarray(page[..., c])) for c in range(count)]
+        return channels, lambda planes: np.stack(planes, axis=-1)
+    opponents = np.moveaxis(page @ OPPONENT.T, -1, 0)
     luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0])
     chroma = [replace(luma, plane=np.ascontiguousarray(opponents[i]), gain=GAINS[i], bounds=None) for i in (1, 2)]
-    return np.stack([repair(channel) for channel in (luma, *chroma)], axis=-1) @ _BACK.T
+    return [luma, *chroma], lambda planes: np.stack(planes, axis=-1) @ _BACK.T
+
+
+def _telling(callback: Callback, **more: Any) -> Callback:
+    """The callback, told also what a single plane does not know."""
+    return None if callback is None else lambda progress: callback(replace(progress, **more))

@@ -1,8 +1,7 @@
-"""The five repairs. Each takes the caller's array as it is and returns one of the same kind."""
+"""The four repairs. Each takes the caller's array as it is and returns one of the same kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,16 +9,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.energy import Progress, until_stopped
+from cosparse.reconstruction.energy import until_stopped
 from cosparse.reconstruction.general import resolve, solve
-from cosparse.reconstruction.planes import Caller, Channel, Plane, by_plane, close_image, open_image
+from cosparse.reconstruction.noise import checked, page_levels
+from cosparse.reconstruction.planes import (
+    Callback,
+    Channel,
+    Plane,
+    by_page,
+    by_plane,
+    close_image,
+    open_finite,
+    open_image,
+)
 from cosparse.reconstruction.rules import plan
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
-__all__ = ["deblur", "denoise", "estimate_sigma", "inpaint", "upscale"]
+__all__ = ["deblur", "denoise", "inpaint", "upscale"]
 
 Operator = AnalysisOperator | str | None
-Callback = Callable[[Progress], object] | None
+Page = NDArray[np.float32]
 
 
 def denoise(
@@ -40,7 +49,7 @@ def denoise(
     image : array
         (h, w), a stack (pages, h, w), or either with a channel axis; uint8, uint16 or float.
     sigma : float, optional
-        Standard deviation of the noise in the image's own units; estimated if not given.
+        Standard deviation of the noise in the image's own units; estimated if not given, for every page of a stack.
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
@@ -51,7 +60,8 @@ def denoise(
     channel_axis : int, optional
         The axis of the colours; a fourth (or second) channel is transparency and left as it is.
     callback : callable, optional
-        Called with a Progress after every iteration; returning True ends the work with what there is.
+        Called with a :class:`Progress` after every iteration, whose `image` is the page so far on 0..255, in colour;
+        returning True ends the work with what there is.
 
     Returns
     -------
@@ -65,21 +75,33 @@ def denoise(
     >>> cosparse.psnr(clean, cosparse.denoise(noisy, 0.1)) - cosparse.psnr(clean, noisy) > 10
     True
     """
-    working, caller = _finite(image, data_range, channel_axis)
+    working, caller = open_finite(image, data_range, channel_axis)
     chosen, follow = resolve(operator, quality), until_stopped(callback)
-    level = _estimate(working, caller.channel_axis is not None) if sigma is None else caller.scale(_noise(sigma))
-    if level == 0:
+    colour = caller.channel_axis is not None
+    levels = page_levels(working, caller, sigma)
+    if not any(levels):
         return np.array(image, order="C")
 
-    def repair(channel: Channel) -> Plane:
-        own = level * channel.gain
-        start = smoothed(channel.plane, own)
-        return solve(
-            plan("denoise", own, quality, weight, chosen), chosen, start, channel.plane,
-            bounds=channel.bounds, callback=follow,
-        )[-1].point  # fmt: skip
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        level = levels[number]
 
-    return close_image(by_plane(working, caller.channel_axis is not None, repair), caller)
+        def start(channel: Channel) -> Plane:
+            return smoothed(channel.plane, level * channel.gain)
+
+        def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
+            return solve(
+                plan("denoise", level * channel.gain, quality, weight, chosen), chosen, first, channel.plane,
+                bounds=channel.bounds, callback=told,
+            )[-1].point  # fmt: skip
+
+        return by_plane(page, colour, start, repair, callback=told) if level > 0 else page
+
+    result = close_image(by_page(working, colour, repair_page, follow), caller)
+    if 0 in levels:  # a page without noise, to the last bit
+        for number in np.flatnonzero(np.equal(levels, 0)):
+            place = (slice(None), number) if caller.channel_axis == 0 else number
+            result[place] = np.asarray(image)[place]
+    return result
 
 
 def inpaint(
@@ -133,31 +155,31 @@ def inpaint(
         raise ValueError("image: holds NaN or infinity in pixels that the mask calls known; mark them as missing")
     if missing.reshape(-1, *pages[-2:]).all(axis=(1, 2)).any():
         raise ValueError("mask: all pixels are missing; nothing is known to start from")
-    level = caller.scale(_noise(sigma))
+    level = caller.scale(checked(sigma))
     working[hidden] = 0
     if not missing.any() and level == 0:
         return np.array(image, order="C")
 
-    def repair_page(page: NDArray[np.float32], gaps: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        gaps = missing.reshape(-1, *pages[-2:])[number]
         known = ~gaps
         measure = measurement.sampling(known)
 
-        def repair(channel: Channel) -> Plane:
-            start = interpolate(channel.plane, gaps)
+        def start(channel: Channel) -> Plane:
+            return interpolate(channel.plane, gaps)
+
+        def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
             own = level * channel.gain
             noisy = own > 0
             return solve(
-                plan("inpaint", own, quality, weight, chosen), chosen, start,
+                plan("inpaint", own, quality, weight, chosen), chosen, first,
                 channel.plane[known] if noisy else None, measure if noisy else None,
-                free=None if noisy else gaps, bounds=channel.bounds, callback=follow,
+                free=None if noisy else gaps, bounds=channel.bounds, callback=told,
             )[-1].point  # fmt: skip
 
-        return by_plane(page, colour, repair)
+        return by_plane(page, colour, start, repair, callback=told)
 
-    if len(pages) == 3:
-        result = np.stack([repair_page(*pair) for pair in zip(working, missing, strict=True)])
-    else:
-        result = repair_page(working, missing)
+    result = by_page(working, colour, repair_page, follow)
     filled = close_image(result, caller)
     if level > 0:
         return filled
@@ -192,21 +214,25 @@ def upscale(
     if isinstance(factor, bool) or factor not in (2, 3, 4):
         raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
     factor = int(factor)
-    working, caller = _finite(image, data_range, channel_axis)
-    level = caller.scale(_noise(sigma))
+    working, caller = open_finite(image, data_range, channel_axis)
+    level = caller.scale(checked(sigma))
     chosen, follow = resolve(operator, quality), until_stopped(callback)
 
-    def repair(channel: Channel) -> Plane:
-        start = enlarge(channel.plane, factor)
-        measure = measurement.downsampling(factor, start.shape)
+    def start(channel: Channel) -> Plane:
+        return enlarge(channel.plane, factor)
+
+    def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
+        measure = measurement.downsampling(factor, first.shape)
         return solve(
-            plan("upscale", level * channel.gain, quality, weight, chosen), chosen, start,
-            channel.plane.ravel(), measure, bounds=channel.bounds, callback=follow,
+            plan("upscale", level * channel.gain, quality, weight, chosen), chosen, first,
+            channel.plane.ravel(), measure, bounds=channel.bounds, callback=told,
         )[-1].point  # fmt: skip
 
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        return by_plane(page, colour, start, repair, lambda plane: enlarge(plane, factor).clip(0, 255), told)
+
     colour = caller.channel_axis is not None
-    result = by_plane(working, colour, repair, lambda plane: enlarge(plane, factor).clip(0, 255))
-    return close_image(result, caller)
+    return close_image(by_page(working, colour, repair_page, follow), caller)
 
 
 def deblur(
@@ -229,7 +255,7 @@ def deblur(
     kernel : (a, b) array
         What a single bright pixel was smeared into; normalised to sum 1.
     sigma : float, optional
-        Noise of the image; estimated if not given.
+        Noise of the image; estimated if not given, for every page of a stack.
     border : {"replicate", "periodic"}
         What the camera saw beyond the border.
 
@@ -245,7 +271,7 @@ def deblur(
     >>> cosparse.psnr(clean, cosparse.deblur(blurred, box)) - cosparse.psnr(clean, blurred) > 8
     True
     """
-    working, caller = _finite(image, data_range, channel_axis)
+    working, caller = open_finite(image, data_range, channel_axis)
     if border not in ("replicate", "periodic"):
         raise ValueError(f"border: expected 'replicate' or 'periodic', got {border!r}")
     point_spread = np.asarray(kernel, float)
@@ -256,57 +282,19 @@ def deblur(
     if any(k > s for k, s in zip(point_spread.shape, shape, strict=True)):
         raise ValueError(f"kernel: {point_spread.shape} is larger than the image {shape}; crop it")
     measure = measurement.blur(point_spread / point_spread.sum(), shape, border=border)
-    level = _estimate(working, colour) if sigma is None else caller.scale(_noise(sigma))
+    levels = page_levels(working, caller, sigma)
     chosen, follow = resolve(operator, quality), until_stopped(callback)
 
-    def repair(channel: Channel) -> Plane:
-        return solve(
-            plan("deblur", level * channel.gain, quality, weight, chosen), chosen, channel.plane,
-            channel.plane.ravel(), measure, bounds=channel.bounds, callback=follow,
-        )[-1].point  # fmt: skip
+    def repair_page(page: Page, number: int, told: Callback) -> Page:
+        def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
+            return solve(
+                plan("deblur", levels[number] * channel.gain, quality, weight, chosen), chosen, first,
+                channel.plane.ravel(), measure, bounds=channel.bounds, callback=told,
+            )[-1].point  # fmt: skip
 
-    return close_image(by_plane(working, colour, repair), caller)
+        return by_plane(page, colour, lambda channel: channel.plane, repair, callback=told)
 
-
-def estimate_sigma(
-    image: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None
-) -> float:
-    """The standard deviation of the noise in the image's own units, from its finest wavelets."""
-    working, caller = _finite(image, data_range, channel_axis)
-    return _estimate(working, caller.channel_axis is not None) * caller.data_range / 255.0
-
-
-def _estimate(working: NDArray[np.float32], colour: bool) -> float:
-    """On 0..255; the mean over pages and colours. An image of a pixel or two has no noise to speak of."""
-    if colour and working.shape[-1] in (2, 4):
-        working = working[..., :-1]
-    planes = np.moveaxis(working, -1, 0) if colour else working
-    planes = planes.reshape(-1, *(working.shape[-3:-1] if colour else working.shape[-2:]))
-    if min(planes.shape[1:]) < 2:
-        return 0.0
-    levels = [_finest_wavelets(plane) for plane in planes if plane.min() < plane.max()]
-    return float(np.mean(levels)) if levels else 0.0
-
-
-def _finest_wavelets(plane: Plane) -> float:
-    """The median of the diagonal details, as a normal deviation (Donoho and Johnstone 1994).
-
-    The same number as scikit-image's `estimate_sigma`, which warns that two or three columns look like colours.
-    """
-    import pywt
-
-    details = np.abs(pywt.dwtn(plane, "db2")["dd"])
-    details = details[details > 0]
-    return float(np.median(details)) / 0.6744897501960817 if details.size else 0.0
-
-
-def _finite(
-    image: ArrayLike, data_range: float | None, channel_axis: int | None
-) -> tuple[NDArray[np.float32], Caller]:
-    working, caller = open_image(image, data_range, channel_axis)
-    if np.isnan(working).any():
-        raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
-    return working, caller
+    return close_image(by_page(working, colour, repair_page, follow), caller)
 
 
 def _infinite_as_missing(image: ArrayLike) -> ArrayLike:
@@ -315,13 +303,3 @@ def _infinite_as_missing(image: ArrayLike) -> ArrayLike:
     if isinstance(image, np.ma.MaskedArray) or values.dtype.kind != "f" or not np.isinf(values).any():
         return image
     return np.where(np.isinf(values), values.dtype.type(np.nan), values)
-
-
-def _noise(sigma: float) -> float:
-    try:
-        level = float(sigma)
-    except (TypeError, ValueError):
-        level = -1.0
-    if not 0 <= level < np.inf:
-        raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
-    return level
