@@ -39,7 +39,7 @@ def inspect(
         write_image(atoms, prior.atoms_image(scale=6))
     if plot:
         _plot(prior, plot)
-    values = prior.singular_values
+    singular = prior.singular_values
     height, width = prior.patch_shape
     figures: dict[str, Any] = {
         "operator": operator,
@@ -49,10 +49,13 @@ def inspect(
         "nu": prior.penalty.nu,
         "condition": prior.condition,
         "coherence": prior.coherence,
-        "largest singular value": float(values[0]),
-        "smallest singular value": float(values[-1]),
+        "largest singular value": float(singular[0]),
+        "smallest singular value": float(singular[-1]),
         "zero mean": prior.zero_mean,
     }
+    if prior.refined:
+        for name, values in {"weights": prior.weights, "scale": prior.scale}.items():
+            figures[name] = f"{values.min():.3g} to {values.max():.3g}"
     if json:
         json_line({name.replace(" ", "_"): value for name, value in figures.items()})
         return
@@ -126,7 +129,7 @@ def _plot(prior: cosparse.AnalysisOperator, path: str) -> None:
     axes = figure.subplots()
     values = prior.singular_values
     axes.plot(np.arange(1, len(values) + 1), values, ".-", color="#2060a0", linewidth=1)
-    axes.set(xlabel="number", ylabel="singular value", ylim=(0, float(values[0]) * 1.05))
+    axes.set(xlabel="number", ylabel="singular value", ylim=(0, float(singular[0]) * 1.05))
     axes.set_title(f"{len(prior.matrix)} atoms, condition {prior.condition:.2f}", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     with replacing(path) as temporary:
