@@ -129,7 +129,7 @@ def _plot(prior: cosparse.AnalysisOperator, path: str) -> None:
     axes = figure.subplots()
     values = prior.singular_values
     axes.plot(np.arange(1, len(values) + 1), values, ".-", color="#2060a0", linewidth=1)
-    axes.set(xlabel="number", ylabel="singular value", ylim=(0, float(singular[0]) * 1.05))
+    axes.set(xlabel="number", ylabel="singular value", ylim=(0, float(values[0]) * 1.05))
     axes.set_title(f"{len(prior.matrix)} atoms, condition {prior.condition:.2f}", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     with replacing(path) as temporary:
