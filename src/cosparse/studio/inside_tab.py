@@ -12,7 +12,7 @@ from cosparse.kernels import reference
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 from cosparse.studio import chart
-from cosparse.studio.parts import LIGHT, Studio, Update, news, operator_choices, told
+from cosparse.studio.parts import LIGHT, Studio, Update, operator_choices, plain, told
 from cosparse.studio.pictures import reduced, working
 
 MAP_PIXELS = 70_000  # every atom answers at every pixel at once: 70 MB for 128 atoms
@@ -25,26 +25,26 @@ class InsideTab:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        gr.HTML(
-            '<p class="lead">An operator is a set of small patterns, its atoms. On a patch of a natural picture nearly all of '
-            "them answer with almost nothing. Noise, holes and blur make many answer: repairing a picture means looking for the "
-            "one that fits what is known and leaves as many atoms silent as possible.</p>"
+        plain(
+            '<p class="lead">An operator is a set of small patterns, its atoms. On a patch of a natural picture nearly '
+            "all of them answer with almost nothing. Noise, holes and blur make many answer: repairing a picture means "
+            "looking for the one that fits what is known and leaves as many atoms silent as possible.</p>"
         )
         self.operator = gr.Dropdown(
             operator_choices(auto=False), value="default", label="Operator", elem_id="inside-operator"
         )
-        self.status = gr.HTML("")
+        self.status = plain("")
         with gr.Row(equal_height=False):
             with gr.Column(min_width=320):
-                gr.HTML('<h2 class="card-title">Atoms</h2>')
-                self.atoms = gr.HTML("", elem_id="inside-atoms")
+                plain('<h2 class="card-title">Atoms</h2>')
+                self.atoms = plain("", elem_id="inside-atoms")
             with gr.Column(min_width=320):
-                gr.HTML('<h2 class="card-title">Singular values</h2>')
-                self.values = gr.HTML("", elem_id="inside-values")
-        gr.HTML('<h2 class="card-title">Where the operator responds</h2>')
-        self.map = gr.HTML(NO_PICTURE, elem_id="inside-map")
-        gr.HTML('<h2 class="card-title">Energy of the last repair</h2>')
-        self.energy = gr.HTML(NO_RUN, elem_id="inside-energy")
+                plain('<h2 class="card-title">Singular values</h2>')
+                self.values = plain("", elem_id="inside-values")
+        plain('<h2 class="card-title">Where the operator responds</h2>')
+        self.map = plain(NO_PICTURE, elem_id="inside-map")
+        plain('<h2 class="card-title">Energy of the last repair</h2>')
+        self.energy = plain(NO_RUN, elem_id="inside-energy")
         self.outputs = [self.operator, self.status, self.atoms, self.values, self.map, self.energy]
         self.operator.input(told(self.status, self.show), [self.operator], self.outputs, **LIGHT)
 
@@ -61,7 +61,7 @@ class InsideTab:
         curve = chart.line([float(value) for value in values], x="number", y="singular value", zero=True)
         return {
             self.operator: gr.update(choices=operator_choices(session, auto=False)),
-            self.status: news(f"{len(operator.matrix)} atoms of {operator.patch_shape[0]}x{operator.patch_shape[1]} pixels."),
+            self.status: "",
             self.atoms: f"<figure>{sheet}<figcaption>From smooth to fine; grey is zero.</figcaption></figure>",
             self.values: f"<figure>{curve}<figcaption>{said}</figcaption></figure>",
             self.map: self._maps(session, operator),

@@ -17,16 +17,16 @@ from cosparse.learning import LearnProgress, LearnResult
 from cosparse.operators.make import photographs
 from cosparse.patches import sample_up_to
 from cosparse.studio import chart
+from cosparse.studio.buttons import RunButtons
 from cosparse.studio.parts import (
-    AT_ONCE,
     IMAGES,
     LIGHT,
-    WORK,
     Studio,
     Update,
     drop_box,
     news,
     operator_choices,
+    plain,
     seconds,
     step,
     told,
@@ -49,10 +49,10 @@ class LearnTab:
             with gr.Column(scale=4, min_width=300):
                 self._controls()
             with gr.Column(scale=8, min_width=320):
-                self.status = gr.HTML(news("Ready: the bundled pictures are chosen."), elem_id="learn-status")
-                self.atoms = gr.HTML(EMPTY, elem_id="learn-atoms")
-                self.curve = gr.HTML("", elem_id="learn-curve")
-                self.figures = gr.HTML("", elem_id="learn-figures")
+                self.status = plain(news("Ready: the bundled pictures are chosen."), elem_id="learn-status")
+                self.atoms = plain(EMPTY, elem_id="learn-atoms")
+                self.curve = plain("", elem_id="learn-curve")
+                self.figures = plain("", elem_id="learn-figures")
                 self.use = gr.Button("Use it in Repair", variant="primary", visible=False, elem_id="use")
         self.name = gr.State("")
         self._events()
@@ -60,30 +60,27 @@ class LearnTab:
     def _controls(self) -> None:
         step("1. Pictures to learn from")
         self.drop = drop_box(
-            "Drop a few pictures here, or choose them", "Four photographs of the kind you want to repair are enough.",
+            "Drop a few pictures here, or choose them", "Four photographs of the kind you want to repair are enough",
             self.studio.limits, accept=IMAGES, many=True,
         )  # fmt: skip
         self.bundled = gr.Button("Use the bundled pictures", size="sm")
         step("2. Operator")
         self.side = gr.Radio([("4x4", 4), ("6x6", 6), ("8x8", 8), ("10x10", 10)], value=8, label="Size of a patch")
-        self.rows = gr.Slider(64, 256, 128, step=1, label="Atoms", info="Twice the pixels of a patch is a good number.")
-        self.count = gr.Slider(2000, 200_000, 30_000, step=1000, label="Patches", info="More are slower and a little better.")
-        self.iterations = gr.Slider(10, 600, 150, step=10, label="Iterations", elem_id="iterations")
-        with gr.Row():
-            self.go = gr.Button("Learn", variant="primary", elem_id="learn", scale=3)
-            self.stop = gr.Button("Cancel", variant="stop", interactive=False, elem_id="learn-cancel", scale=1, min_width=90)
+        self.rows = gr.Slider(64, 256, 128, step=1, label="Atoms", buttons=[])
+        self.count = gr.Slider(2000, 200_000, 30_000, step=1000, label="Patches", elem_id="patches", buttons=[])
+        self.iterations = gr.Slider(10, 600, 150, step=10, label="Iterations", elem_id="iterations", buttons=[])
+        self.run = RunButtons(self.studio, "Learn", "learn", ready=True)
 
     def _events(self) -> None:
         self.drop.upload(told(self.status, self.load), [self.drop], [self.status], **LIGHT)
         self.bundled.click(self.load_bundled, None, [self.status], **LIGHT)
         self.side.change(self.choose_side, [self.side], [self.rows], **LIGHT)
-        self.go.click(self.wait, None, [self.go, self.stop, self.status], **AT_ONCE).then(
-            told(self.status, self.learn),
+        self.run.connect(
+            self.learn,
             [self.side, self.rows, self.count, self.iterations],
             [self.status, self.atoms, self.curve, self.figures, self.use, self.name, self.operator, self.inside],
-            **WORK,
-        ).then(self.idle, None, [self.go, self.stop], **AT_ONCE)
-        self.stop.click(self.cancel, None, [self.stop], **AT_ONCE)
+            self.status,
+        )
         self.use.click(self.hand_over, [self.name], [self.operator, self.tabs], **LIGHT)
 
     def load(self, keys: str, request: gr.Request) -> Update:
@@ -102,7 +99,8 @@ class LearnTab:
                 kept.append((name, grey))
                 room -= grey.size
             else:
-                problems.append(f"{name}: left out, the pictures are over {limits.training_pixels // 1_000_000} megapixels in all.")
+                most = f"{limits.training_pixels // 1_000_000} megapixels"
+                problems.append(f"{name}: left out, the pictures are over {most} in all.")
         if not kept:
             raise Refused(" ".join(problems))
         session.training = kept
@@ -118,32 +116,16 @@ class LearnTab:
         """An operator needs at least as many atoms as a patch has pixels."""
         return gr.update(minimum=side * side, maximum=4 * side * side, value=2 * side * side)
 
-    def wait(self, request: gr.Request) -> Update:
-        """The button was pressed; the run may have to wait for others."""
-        self.studio.session(request).start()
-        return {
-            self.go: gr.update(interactive=False),
-            self.stop: gr.update(interactive=True),
-            self.status: news("Waiting for a free place…"),
-        }
-
-    def idle(self) -> Update:
-        """The run is over, however it ended."""
-        return {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
-
-    def cancel(self, request: gr.Request) -> Update:
-        """Stop at the next iteration; what was learned so far is kept."""
-        session = self.studio.session(request)
-        if session.run:
-            session.run.cancel()
-        return {self.stop: gr.update(interactive=False)}
-
     def learn(self, side: int, rows: int, count: int, iterations: int, request: gr.Request) -> Iterator[Update]:
         """Sample, then learn, showing the atoms as they are."""
         session = self.studio.session(request)
         run = session.run or session.start()
         run.begin()
-        yield {self.status: news("Taking patches from the pictures…"), self.use: gr.update(visible=False), self.figures: ""}
+        yield {
+            self.status: news("Taking patches from the pictures…"),
+            self.use: gr.update(visible=False),
+            self.figures: "",
+        }
         images = [grey for _, grey in session.training] or [read_grey(path) / np.float32(255) for path in photographs()]
         try:
             patches = sample_up_to(images, int(side), int(count))
@@ -190,7 +172,9 @@ class LearnTab:
         ]
         body = "".join(f'<div class="figure"><small>{label}</small><b>{value}</b></div>' for label, value in cells)
         link = f'<a class="download" href="{address}" download="{escape(file)}">Download the operator</a>'
-        said = f"Cancelled after {result.iterations} iterations; the operator so far is kept" if cut else f"Learned in {seconds(spent)}"
+        said = f"Learned in {seconds(spent)}"
+        if cut:
+            said = f"Cancelled after {result.iterations} iterations; the operator so far is kept"
         menu = gr.update(choices=operator_choices(session))
         return {
             self.status: news(f"{said}, as {name!r}."),
@@ -216,7 +200,8 @@ def _grey(picture: Any) -> Grey:
 
 def _atoms(operator: cosparse.AnalysisOperator) -> str:
     said = f"{len(operator.matrix)} atoms, from smooth to fine"
-    return f"<figure>{chart.picture(operator.atoms_image(scale=3), said)}<figcaption>{said}. Grey is zero.</figcaption></figure>"
+    sheet = chart.picture(operator.atoms_image(scale=3), said)
+    return f"<figure>{sheet}<figcaption>{said}. Grey is zero.</figcaption></figure>"
 
 
 def _curve(objectives: list[float], last: int | None) -> str:

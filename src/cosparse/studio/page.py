@@ -8,7 +8,7 @@ import gradio as gr
 
 from cosparse.studio.inside_tab import InsideTab
 from cosparse.studio.learn_tab import LearnTab
-from cosparse.studio.parts import LIGHT, Studio, told
+from cosparse.studio.parts import LIGHT, Studio, plain, told
 from cosparse.studio.repair_tab import RepairTab
 
 # Fonts that are on the machine: nothing is fetched from elsewhere.
@@ -40,7 +40,7 @@ def theme() -> Any:
 def build(studio: Studio) -> Any:
     """The page as Gradio blocks."""
     with gr.Blocks(title="cosparse studio", analytics_enabled=False, delete_cache=(600, 600)) as page:
-        gr.HTML(
+        plain(
             '<div id="title"><h1>cosparse studio</h1>'
             "<p>Repair pictures with patterns learned from pictures. Everything stays on this machine.</p></div>"
         )

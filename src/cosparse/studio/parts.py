@@ -25,6 +25,12 @@ LIGHT: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "light", "sho
 AT_ONCE: dict[str, Any] = {"queue": False, "show_progress": "hidden"}
 
 
+def visitor(request: gr.Request) -> str:
+    """Whose browser asks; the guard has seen to it that this is known."""
+    scope: Any = request.request.scope if request.request else {}
+    return str(scope["visitor"])
+
+
 @dataclass(frozen=True)
 class Studio:
     """What every tab needs."""
@@ -34,7 +40,7 @@ class Studio:
 
     def session(self, request: gr.Request) -> Session:
         """Of the page that asks."""
-        return self.visitors.session(request.request.scope["visitor"], str(request.session_hash))
+        return self.visitors.session(visitor(request), str(request.session_hash))
 
     def uploads(self, keys: str, request: gr.Request) -> list[tuple[str, bytes]]:
         """The files that a drop box names, each read once and then gone."""
@@ -45,8 +51,7 @@ class Studio:
         wanted = [key for key in named if isinstance(key, str)] if isinstance(named, list) else []
         if not wanted:
             raise Refused("No file arrived; please choose it again.")
-        token = request.request.scope["visitor"]
-        return [self.visitors.take(token, key) for key in wanted[: self.limits.waiting_files]]
+        return [self.visitors.take(visitor(request), key) for key in wanted[: self.limits.waiting_files]]
 
 
 def drop_box(title: str, hint: str, limits: Limits, *, accept: str, many: bool = False, small: bool = False) -> Any:
@@ -58,6 +63,7 @@ def drop_box(title: str, hint: str, limits: Limits, *, accept: str, many: bool =
         f'<b>{escape(title)}</b><span>{escape(hint)}</span><input type="file" {ways}></label>'
         '<div class="drop-state" role="alert"></div>',
         js_on_load="cosparse.drop(element, props, trigger)",
+        apply_default_css=False,
     )
 
 
@@ -66,7 +72,12 @@ IMAGES = ".png,.jpg,.jpeg,.tif,.tiff,.bmp,image/png,image/jpeg,image/tiff,image/
 
 def step(text: str) -> Any:
     """A small heading."""
-    return gr.HTML(f'<h2 class="step">{escape(text)}</h2>')
+    return plain(f'<h2 class="step">{escape(text)}</h2>')
+
+
+def plain(html: str, **options: Any) -> Any:
+    """A piece of the page in the page's own style."""
+    return gr.HTML(html, apply_default_css=False, **options)
 
 
 def problem(text: str) -> str:
@@ -76,10 +87,10 @@ def problem(text: str) -> str:
 
 def news(text: str, right: str = "", share: float | None = None) -> str:
     """How things stand, with a bar while something runs."""
-    bar = "" if share is None else f'<progress class="bar" max="1" value="{share:.3f}" aria-label="Progress"></progress>'
+    bar = f'<progress class="bar" max="1" value="{share or 0:.3f}" aria-label="Progress"></progress>'
     return (
         f'<div class="status" role="status"><div class="line"><span>{escape(text)}</span>'
-        f'<span class="quiet">{escape(right)}</span></div>{bar}</div>'
+        f'<span class="quiet">{escape(right)}</span></div>{bar if share is not None else ""}</div>'
     )
 
 

@@ -32,7 +32,8 @@ def application(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) 
     page = build(Studio(visitors, visitors.limits))
     gr.mount_gradio_app(
         app, page, path="/", allowed_paths=[], blocked_paths=["/"], max_file_size=1, show_error=True, ssr_mode=False,
-        footer_links=[], run_history=False, enable_monitoring=False, mcp_server=False, pwa=False, theme=theme(), head=HEAD,
+        footer_links=[], run_history=False, enable_monitoring=False, mcp_server=False, pwa=False, theme=theme(),
+        head=HEAD,
     )  # fmt: skip
     # Cookies do not tell ports apart; another server on this machine must not overwrite ours.
     return Guard(app, visitors, f"cosparse-{port}", hosts)

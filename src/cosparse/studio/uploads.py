@@ -1,4 +1,4 @@
-"""Operator files from strangers."""
+"""Masks and operators from strangers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import json
 import secrets
 from pathlib import Path
 
+from cosparse.images import read_image
 from cosparse.operator import AnalysisOperator
+from cosparse.pictures import white_mask
+from cosparse.studio.limits import Limits
+from cosparse.studio.pictures import Mask
 from cosparse.studio.session import Refused
 
 BYTES = 16_000_000
@@ -33,7 +37,18 @@ def operator_from(name: str, data: bytes, folder: Path) -> AnalysisOperator:
     finally:
         path.unlink(missing_ok=True)
     if len(operator.matrix) > ATOMS or max(operator.patch_shape) > PATCH:
-        raise Refused(f"{name}: has more than {ATOMS} atoms or patches over {PATCH}x{PATCH}; the page would not finish.")
+        raise Refused(f"{name}: has more than {ATOMS} atoms or patches over {PATCH}x{PATCH}; that would never finish.")
     if not operator.matrix.any(axis=1).all():
         raise Refused(f"{name}: has an atom that is zero everywhere.")
     return operator
+
+
+def mask_from(name: str, data: bytes, limits: Limits) -> Mask:
+    """True where the picture is white."""
+    try:
+        picture = read_image(data, name=name, max_pixels=limits.pixels)
+    except ValueError as error:
+        raise Refused(f"{error}.") from None
+    if picture.stack:
+        raise Refused(f"{name}: has several pages; a mask has one.")
+    return white_mask(picture)
