@@ -39,6 +39,16 @@ def application(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) 
     return Guard(app, visitors, f"cosparse-{port}", hosts)
 
 
+def web_server(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) -> uvicorn.Server:
+    """What runs the application; it ends within a second, whoever is still connected."""
+    app: Any = application(visitors, port=port, hosts=hosts)
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=1, server_header=False,
+        ws="none",
+    )  # fmt: skip
+    return uvicorn.Server(config)
+
+
 def serve(
     *,
     host: str = "127.0.0.1",
@@ -62,24 +72,20 @@ def serve(
     tell : callable
         Called once with the line that says where the page is.
     """
-    listening = _listen(host, port)
+    listening = listen(host, port)
     port = listening.getsockname()[1]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     with listening, tempfile.TemporaryDirectory(prefix="cosparse-studio-") as folder:
         visitors = Visitors(Path(folder), limits or Limits())
-        app: Any = application(visitors, port=port, hosts=_hosts(host))
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=1,
-            server_header=False, ws="none",
-        )  # fmt: skip
+        server = web_server(visitors, port=port, hosts=loopback_names(host))
         threading.Thread(target=_warm_up, name="cosparse-warm-up", daemon=True).start()
         if browser:
             webbrowser.open(address)  # the socket listens already; the answer comes once the server runs
         tell(f"cosparse studio: {address}  (Ctrl-C ends it)")
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -92,7 +98,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _hosts(host: str) -> frozenset[str] | None:
+def loopback_names(host: str) -> frozenset[str] | None:
     """The names by which a browser may ask, or None if any will do, as for a server that others reach."""
     try:
         own = ipaddress.ip_address(host).is_loopback
