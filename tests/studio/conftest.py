@@ -31,6 +31,11 @@ PATIENCE = 60_000  # milliseconds until a wait counts as failed; the machines th
 LIMITS = Limits(upload_bytes=4_000_000, grace=0.3)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Pictures are drawn only when asked for."""
+    return (collection_path.name == "test_studio_pictures.py" and not config.getoption("--studio-pictures")) or None
+
+
 @dataclass
 class Server:
     """A running page."""

@@ -54,6 +54,7 @@ class Guard:
     def __init__(self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None) -> None:
         self.app, self.visitors, self.cookie, self.hosts = app, visitors, cookie, hosts
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,6 +71,8 @@ class Guard:
             return await refuse(send, 403, "another site may not do this")
         token = _cookie(headers.get("cookie", ""), self.cookie)
         if method in ("GET", "HEAD") and PUBLIC.fullmatch(path) and ".." not in path:
+            if path == "/" and self.visitors.full():
+                return await refuse(send, 503, "Too many pages are open on this server; try again later.")
             fresh = token or secrets.token_urlsafe(32)
             return await self.app(scope, receive, self._sealed(send, None if token or path != "/" else fresh))
         known = {"GET": (STREAM, HEARTBEAT, FILES), "HEAD": (FILES,), "POST": (POSTS, FILES)}.get(method, ())
@@ -78,7 +81,7 @@ class Guard:
         if token is None:
             return await refuse(send, 403, "open the page itself first")
         scope["visitor"] = token
-        send = self._sealed(send, None)
+        send, receive = self._sealed(send, None), self._ended(receive)
         try:
             if POSTS.fullmatch(path):
                 receive = await self._event(token, receive)
@@ -135,6 +138,22 @@ class Guard:
             task = asyncio.get_running_loop().create_task(self._forget())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """The server is to end: to the open connections it looks as if the browser had gone."""
+        self._closing.set()
+
+    def _ended(self, receive: Receive) -> Receive:
+        async def until_closing() -> Message:
+            message, closing = asyncio.ensure_future(receive()), asyncio.ensure_future(self._closing.wait())
+            try:
+                done, _ = await asyncio.wait((message, closing), return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message in done else {"type": "http.disconnect"}
+            finally:
+                message.cancel()
+                closing.cancel()
+
+        return until_closing
 
     async def _forget(self) -> None:
         await asyncio.sleep(self.visitors.limits.grace)

@@ -17,7 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 import cosparse
-from cosparse.studio.guard import App, Guard
+from cosparse.studio.guard import Guard
 from cosparse.studio.limits import Limits
 from cosparse.studio.page import HEAD, build, theme
 from cosparse.studio.parts import Studio
@@ -25,7 +25,17 @@ from cosparse.studio.routes import add_routes
 from cosparse.studio.session import Visitors
 
 
-def application(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) -> App:
+class Server(uvicorn.Server):
+    """Uvicorn's, which would wait for pages that are open, and complain of them."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the open connections first."""
+        guard: Any = self.config.app
+        guard.close()
+        await super().shutdown(sockets)
+
+
+def application(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) -> Guard:
     """The ASGI application: own addresses first, then Gradio's page, all behind the guard."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, visitors)
@@ -39,14 +49,14 @@ def application(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) 
     return Guard(app, visitors, f"cosparse-{port}", hosts)
 
 
-def web_server(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) -> uvicorn.Server:
-    """What runs the application; it ends within a second, whoever is still connected."""
+def web_server(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) -> Server:
+    """What runs the application; it ends within moments, whoever is still connected."""
     app: Any = application(visitors, port=port, hosts=hosts)
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=1, server_header=False,
+        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5, server_header=False,
         ws="none",
     )  # fmt: skip
-    return uvicorn.Server(config)
+    return Server(config)
 
 
 def serve(

@@ -154,13 +154,23 @@ class Visitors:
                 if any(page in other.sessions for other in self._all.values()):
                     raise PermissionError("this page belongs to someone else")
                 self._sweep(keep=token)
-                if sum(len(one.sessions) for one in self._all.values()) >= self.limits.pages:
+                if self._pages() >= self.limits.pages:
                     raise Refused("Too many pages are open on this server; try again later.")
                 folder = self.folder / secrets.token_hex(16)
                 visitor.sessions[page] = Session(folder, self.limits)
             session = visitor.sessions[page]
             session.seen = time.monotonic()
             return session
+
+    def full(self) -> bool:
+        """Whether no further page can be opened."""
+        with self._lock:
+            if self._pages() >= self.limits.pages:
+                self._sweep()
+            return self._pages() >= self.limits.pages
+
+    def _pages(self) -> int:
+        return sum(len(one.sessions) for one in self._all.values())
 
     def room(self, token: str) -> int:
         """How many bytes this visitor may still upload; -1 if too many files wait already."""
