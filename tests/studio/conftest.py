@@ -28,7 +28,7 @@ ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 PATIENCE = 60_000  # milliseconds until a wait counts as failed; the machines that run this are busy
-LIMITS = Limits(upload_bytes=4_000_000, grace=0.3)
+LIMITS = Limits(upload_bytes=4_000_000, grace=0.3, view_pixels=30_000)
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -86,8 +86,9 @@ def outgoing():
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory, outgoing):
-    with running(tmp_path_factory.mktemp("studio"), LIMITS) as one:
+def server(tmp_path_factory, outgoing, request):
+    limits = Limits() if request.config.getoption("--studio-pictures") else LIMITS
+    with running(tmp_path_factory.mktemp("studio"), limits) as one:
         yield one
 
 

@@ -25,6 +25,7 @@ from cosparse.images import Picture
 def test_denoise_an_upload(browse, picture_file, photograph):
     page = browse()
     open_picture(page, picture_file("cameraman.png", photograph))
+    assert "192 × 192 · grey · 8 bit · shown smaller here" in page.locator("#stage .note").inner_text()
     damage(page, "noise of σ = 25 added")
     sigma = float(page.get_by_label("number input for Noise σ").input_value())
     assert 20 < sigma < 28  # estimated from the noisy picture
@@ -167,7 +168,7 @@ def test_sixteen_bits_and_transparency_survive(browse, picture_file, photograph)
     deep = np.stack([photograph[:72, :88].astype(np.uint16) * 256 + 7] * 3, axis=-1)
     alpha = rng.integers(0, 65536, deep.shape[:2], dtype=np.uint16)
     page = browse()
-    open_picture(page, picture_file("deep.png", deep, like=Picture(deep, alpha, -1)))
+    open_picture(page, picture_file("deep #1 'é%2f.png", deep, like=Picture(deep, alpha, -1)))
     assert "88 × 72 · colour · 16 bit" in page.locator("#stage .note").inner_text()
     damage(page, "noise")
     more(page)

@@ -40,7 +40,7 @@ def ask(server, path: str, *, cookie: str = "", method: str = "GET", body: bytes
     connection.request(method, path, body=body, headers=headers)
     answer = connection.getresponse()
     try:
-        return answer.status, answer.read(200_000)
+        return answer.status, answer.read()
     finally:
         connection.close()
 
@@ -259,6 +259,27 @@ def test_run_time_pages_and_pixels_are_limited(browse, tmp_path, picture_file):
         status, body = ask(server, "/")
         assert status == 503
         assert b"Too many pages are open" in body
+
+
+def test_the_queue_is_limited(browse, tmp_path):
+    (tmp_path / "short").mkdir()
+    with running(tmp_path / "short", replace(LIMITS, queue=2)) as server:
+        page = browse(server.address)
+        cookie = cookie_of(page)
+        parts = json.loads(ask(server, "/config")[1])["dependencies"]
+        learn = next(part["id"] for part in parts if part["api_name"] == "learn")
+        answers = []
+        for number in range(6):  # one runs, two wait
+            event = {"data": [8, 128, 50_000, 600], "fn_index": learn, "session_hash": f"page{number}"}
+            body = json.dumps(event).encode()
+            answers.append(ask(server, "/gradio_api/queue/join", cookie=cookie, method="POST", body=body)[0])
+            until(lambda number=number: number or working(), "the first run")
+        assert answers[0] == 200
+        assert answers[-1] == 503
+        for visitor in list(server.visitors._all.values()):
+            for session in visitor.sessions.values():
+                session.start().cancel()
+        until(lambda: not working(), "the end of the work")
 
 
 def test_nothing_goes_out(server, outgoing):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 560, 260, 62, 40, 14, 14
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 560, 230, 74, 40, 14, 14
 
 
 def line(values: list[float], *, x: str, y: str, last: int | None = None, zero: bool = False) -> str:
@@ -31,7 +31,7 @@ def line(values: list[float], *, x: str, y: str, last: int | None = None, zero: 
     for part in (0.0, 0.5, 1.0):
         level = TOP + part * tall
         grid.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level}" y2="{level}"/>')
-        grid.append(f'<text x="{LEFT - 8}" y="{level + 4}" text-anchor="end">{high - part * span:.3g}</text>')
+        grid.append(f'<text x="{LEFT - 8}" y="{level + 4}" text-anchor="end">{_short(high - part * span)}</text>')
         number = round(1 + part * (end - 1))
         anchor = ("start", "middle", "end")[int(2 * part)]
         across = LEFT + part * wide
@@ -45,6 +45,17 @@ def line(values: list[float], *, x: str, y: str, last: int | None = None, zero: 
         f'<text class="title" transform="rotate(-90 12 {TOP + tall / 2})" x="12" y="{TOP + tall / 2}" '
         f'text-anchor="middle">{escape(y)}</text></svg>'
     )
+
+
+def _short(value: float) -> str:
+    """A number for an axis.
+
+    >>> _short(4252.6), _short(17_512_345.0), _short(0.758)
+    ('4,253', '17.51 M', '0.758')
+    """
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.4g} M"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def picture(pixels: NDArray[np.uint8], alt: str, css: str = "") -> str:

@@ -50,10 +50,10 @@ class LearnTab:
                 self._controls()
             with gr.Column(scale=8, min_width=320):
                 self.status = plain(news("Ready: the bundled pictures are chosen."), elem_id="learn-status")
-                self.atoms = plain(EMPTY, elem_id="learn-atoms")
-                self.curve = plain("", elem_id="learn-curve")
                 self.figures = plain("", elem_id="learn-figures")
                 self.use = gr.Button("Use it in Repair", variant="primary", visible=False, elem_id="use")
+                self.atoms = plain(EMPTY, elem_id="learn-atoms")
+                self.curve = plain("", elem_id="learn-curve")
         self.name = gr.State("")
         self._events()
 

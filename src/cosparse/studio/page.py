@@ -44,6 +44,10 @@ def theme() -> Any:
         button_primary_background_fill="*primary_600",
         button_primary_background_fill_hover="*primary_700",
         button_primary_text_color="white",
+        button_cancel_text_color="#a3211b",
+        button_cancel_text_color_dark="#ffb4ab",
+        button_cancel_background_fill="*neutral_200",
+        button_cancel_background_fill_dark="*neutral_700",
     )
 
 

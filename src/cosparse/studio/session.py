@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
 from cosparse.studio.limits import Limits
@@ -88,7 +89,7 @@ class Session:
         kept.append((key, File(path, name)))
         while len(kept) > 2:
             kept.pop(0)[1].path.unlink(missing_ok=True)
-        return f"view/{key}/{name}"
+        return f"view/{key}/{quote(name)}"
 
     def file(self, key: str) -> File | None:
         """What was published under this key."""
