@@ -3,13 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint clean browser
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
 
-test: $(VENV)/.tests
+test: $(VENV)/.tests browser
 	$(BIN)/python -m pytest
+
+# The web page is tested in a real Chromium, the one of the system.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  root=$$(test "$$(id -u)" = 0 || echo sudo -n); \
+	  { $$root apt-get install -y -qq chromium || { $$root apt-get update -qq && $$root apt-get install -y -qq chromium; }; } \
+	    >/dev/null 2>&1 || echo "make: no Chromium, and it cannot be installed here; the web page's browser tests are skipped"; }
 
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .

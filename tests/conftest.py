@@ -18,6 +18,11 @@ settings.load_profile("cosparse")
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The web page's pictures in the documentation are drawn on demand."""
+    parser.addoption("--studio-pictures", metavar="FOLDER", help="draw the web page in all its states into FOLDER")
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of training and test images, which the product itself does not need."""

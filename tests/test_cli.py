@@ -445,7 +445,7 @@ def test_studio(run, monkeypatch):
     page = types.SimpleNamespace(serve=lambda **options: calls.append(options))
     monkeypatch.setitem(sys.modules, "cosparse.studio", page)
     run("studio", "--port", 9000, "--no-browser")
-    assert calls == [{"port": 9000, "browser": False}]
+    assert calls == [{"host": "127.0.0.1", "port": 9000, "browser": False}]
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

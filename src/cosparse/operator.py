@@ -308,12 +308,7 @@ def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisO
     >>> load_operator("default").patch_shape
     (8, 8)
     """
-    folder = resources.files("cosparse") / "operators"
-    shipped = {
-        Path(entry.name).stem: entry
-        for entry in folder.iterdir()
-        if entry.name.endswith(".safetensors")
-    }
+    shipped = _shipped()
     if isinstance(name_or_path, str) and name_or_path in shipped:
         with resources.as_file(shipped[name_or_path]) as path:
             return AnalysisOperator.load(path)
@@ -323,3 +318,23 @@ def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisO
             f"(shipped: {', '.join(sorted(shipped)) or 'none'})"
         )
     return AnalysisOperator.load(name_or_path)
+
+
+def shipped_operators() -> tuple[str, ...]:
+    """The names that :func:`load_operator` knows.
+
+    Examples
+    --------
+    >>> "default" in shipped_operators()
+    True
+    """
+    return tuple(sorted(_shipped()))
+
+
+def _shipped() -> dict[str, Any]:
+    folder = resources.files("cosparse") / "operators"
+    return {
+        Path(entry.name).stem: entry
+        for entry in folder.iterdir()
+        if entry.name.endswith(".safetensors")
+    }

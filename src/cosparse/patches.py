@@ -86,6 +86,25 @@ def sample_patches(
     return patches[np.sort(rng.permutation(len(patches))[:count])]
 
 
+def sample_up_to(
+    images: list[NDArray[np.float32]], size: int, most: int, *, rng: int = 0
+) -> NDArray[np.float32]:
+    """As many patches as the grey images hold that are not nearly constant, `most` at most."""
+    places = sum(max(p.shape[0] - size + 1, 0) * max(p.shape[1] - size + 1, 0) for p in images)
+    wanted = min(most, max(places, 1))
+    while True:
+        try:
+            return sample_patches(images, size, wanted, rng=rng)
+        except ValueError as error:
+            if not str(error).startswith("count:"):
+                raise
+            wanted = wanted * 3 // 4  # the others are nearly constant
+            if wanted < size * size:
+                raise ValueError(
+                    "the images hold too few patches that are not nearly constant; add others"
+                ) from None
+
+
 def grey_images(images: Any) -> list[NDArray[np.float32]]:
     """Every image as float32 (h, w) on 0..255."""
     if isinstance(images, (str, os.PathLike)) or (

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cosparse.cli.console import UsageProblem
 from cosparse.images import read_grey
+from cosparse.reconstruction.blurs import Kernel, box_kernel, disk_kernel, motion_kernel
 from cosparse.reconstruction.measurement import gaussian_kernel
 
-Kernel = NDArray[Any]
 KINDS = {"gaussian": 1, "box": 1, "disk": 1, "motion": 2}  # and how many numbers each takes
 LARGEST = 255
 
@@ -42,8 +40,8 @@ def point_spread(spec: str) -> Kernel:
         side = int(numbers[0])
         if side != numbers[0] or side % 2 == 0:
             raise UsageProblem(f"--kernel {spec}: the side of a box is an odd number of pixels")
-        return np.full((side, side), 1 / side**2)
-    return _disk(numbers[0]) if kind == "disk" else _motion(*numbers)
+        return box_kernel(side)
+    return disk_kernel(numbers[0]) if kind == "disk" else motion_kernel(*numbers)
 
 
 def _forms() -> str:
@@ -61,28 +59,4 @@ def _from_file(spec: str) -> Kernel:
         raise UsageProblem(f"--kernel {spec}: is black; it must show what a point was smeared into")
     # An odd size has a middle pixel, which says where the point was.
     kernel = np.pad(kernel, [(0, 1 - side % 2) for side in kernel.shape])
-    return np.asarray(kernel / kernel.sum())
-
-
-def _disk(radius: float) -> Kernel:
-    """A lens out of focus; the rim covers its pixels in part."""
-    fine, reach = 8, math.ceil(radius - 0.5)
-    places = (np.arange((2 * reach + 1) * fine) + 0.5) / fine - reach - 0.5
-    inside = np.hypot(*np.meshgrid(places, places)) <= radius
-    disk = inside.reshape(2 * reach + 1, fine, 2 * reach + 1, fine).mean(axis=(1, 3))
-    return np.asarray(disk / disk.sum())
-
-
-def _motion(length: float, angle: float) -> Kernel:
-    """A straight line through the middle, `angle` degrees anticlockwise from the horizontal."""
-    reach = math.ceil(length / 2)
-    kernel = np.zeros((2 * reach + 3, 2 * reach + 3))
-    along = (np.arange(math.ceil(8 * length)) + 0.5) / math.ceil(8 * length) * length - length / 2
-    rows = reach + 1 - along * math.sin(math.radians(angle))
-    columns = reach + 1 + along * math.cos(math.radians(angle))
-    top, left = np.floor(rows).astype(int), np.floor(columns).astype(int)
-    for i in (0, 1):  # each point shares itself out among the four pixels around it
-        for j in (0, 1):
-            part = np.abs(1 - i - (rows - top)) * np.abs(1 - j - (columns - left))
-            np.add.at(kernel, (top + i, left + j), part)
     return np.asarray(kernel / kernel.sum())

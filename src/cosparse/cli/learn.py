@@ -25,6 +25,7 @@ from cosparse.cli.options import Force, Json
 from cosparse.cli.progress import Bar
 from cosparse.images import find_images, read_grey, write_image
 from cosparse.learning import LearnProgress
+from cosparse.patches import sample_up_to
 
 COUNT = 200_000
 MEMORY = 64_000_000  # pixels of training images held at once
@@ -182,19 +183,7 @@ def _patches(
     """As many patches as asked for; if nothing was said, as many as there are up to the default."""
     if count is not None:
         return cosparse.sample_patches(pictures, size, count, rng=seed)
-    places = sum(max(p.shape[0] - size + 1, 0) * max(p.shape[1] - size + 1, 0) for p in pictures)
-    wanted = min(COUNT, max(places, 1))
-    while True:
-        try:
-            return cosparse.sample_patches(pictures, size, wanted, rng=seed)
-        except ValueError as error:
-            if not str(error).startswith("count:"):
-                raise
-            wanted = wanted * 3 // 4  # the others are nearly constant
-            if wanted < size * size:
-                raise ValueError(
-                    "the images hold too few patches that are not nearly constant; add others"
-                ) from None
+    return sample_up_to(pictures, size, COUNT, rng=seed)
 
 
 def _as_option(text: str) -> str:

@@ -14,6 +14,7 @@ from cosparse.cli.console import UsageProblem
 from cosparse.cli.files import Job
 from cosparse.codecs import SUFFIXES
 from cosparse.images import Picture, default_range, read_image, to_working
+from cosparse.pictures import white_mask
 
 Mask = NDArray[np.bool_]
 Maker = Callable[[Picture, Job], Mask]
@@ -53,9 +54,9 @@ def _maker(spec: str, tolerance: float) -> Maker:
         return lambda picture, job: _from_colour(picture, colour, tolerance)
     path = Path(spec)
     if path.is_dir():
-        return lambda picture, job: _from_picture(read_image(_beside(path, job.place)))
+        return lambda picture, job: white_mask(read_image(_beside(path, job.place)))
     try:
-        shared = _from_picture(read_image(path))
+        shared = white_mask(read_image(path))
     except (OSError, ValueError) as error:
         raise UsageProblem(f"--mask: {error}") from error
     return lambda picture, job: shared
@@ -72,16 +73,6 @@ def _beside(folder: Path, place: Path) -> Path:
 
 def _colour(picture: Picture) -> bool:
     return picture.channel_axis is not None
-
-
-def _from_picture(mask: Picture) -> Mask:
-    """White is missing; of a see-through mask, what is white and visible."""
-    values: NDArray[Any] = to_working(mask.pixels, data_range=mask.data_range)
-    if _colour(mask):
-        values = values.mean(axis=-1)
-    if mask.alpha is not None:
-        values = values * (mask.alpha / default_range(mask.alpha))
-    return np.asarray(values > 127.5)
 
 
 def _from_alpha(picture: Picture) -> Mask:

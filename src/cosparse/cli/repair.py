@@ -33,6 +33,7 @@ from cosparse.cli.options import (
     gather,
 )
 from cosparse.images import Picture, default_range
+from cosparse.pictures import enlarged_alpha
 from cosparse.reconstruction.rules import default_weight
 from cosparse.reconstruction.start import enlarge
 
@@ -161,7 +162,7 @@ def upscale(
             **_common(options, picture, callback),
         )
         start = _enlarged(picture, factor) if options.reference else None
-        like = replace(picture, alpha=_enlarged_alpha(picture, factor))
+        like = replace(picture, alpha=enlarged_alpha(picture, factor))
         return replace(_done(options, "upscale", pixels, like, sigma), before=start)
 
     run(options, "upscaled", work, factor=factor)
@@ -264,14 +265,3 @@ def _enlarged(picture: Picture, factor: int) -> Any:
     if picture.channel_axis is None:
         return enlarge(planes, factor)
     return np.stack([enlarge(plane, factor) for plane in planes], axis=-1)
-
-
-def _enlarged_alpha(picture: Picture, factor: int) -> Any:
-    if picture.alpha is None:
-        return None
-    top = default_range(picture.alpha)
-    planes = picture.alpha if picture.stack else picture.alpha[None]
-    large = np.stack([enlarge(p.astype(np.float32), factor).clip(0, top) for p in planes])
-    if picture.alpha.dtype.kind == "u":
-        large = np.rint(large)
-    return (large if picture.stack else large[0]).astype(picture.alpha.dtype)

@@ -80,12 +80,15 @@ def studio(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print its address.")
     ] = False,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="0.0.0.0 lets others in, unencrypted.")
+    ] = "127.0.0.1",
 ) -> None:
-    """Open the web page, on this machine only (127.0.0.1)."""
+    """Open the web page, on this machine only unless --host says more."""
     try:
         from cosparse.studio import serve
     except ImportError:
         raise UsageProblem(
             "the web page is not installed; install it with: pip install 'cosparse[web]'"
         ) from None
-    serve(port=port, browser=not no_browser)
+    serve(host=host, port=port, browser=not no_browser)

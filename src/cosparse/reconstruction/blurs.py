@@ -1,0 +1,44 @@
+"""The shapes that common blurs smear a point into, each of sum 1 with its point in the middle."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kernel = NDArray[Any]
+
+
+def box_kernel(side: int) -> Kernel:
+    """The mean over a square; its side is an odd number of pixels.
+
+    >>> box_kernel(3).shape
+    (3, 3)
+    """
+    return np.full((side, side), 1 / side**2)
+
+
+def disk_kernel(radius: float) -> Kernel:
+    """A lens out of focus; the rim covers its pixels in part."""
+    fine, reach = 8, math.ceil(radius - 0.5)
+    places = (np.arange((2 * reach + 1) * fine) + 0.5) / fine - reach - 0.5
+    inside = np.hypot(*np.meshgrid(places, places)) <= radius
+    disk = inside.reshape(2 * reach + 1, fine, 2 * reach + 1, fine).mean(axis=(1, 3))
+    return np.asarray(disk / disk.sum())
+
+
+def motion_kernel(length: float, angle: float) -> Kernel:
+    """A straight line through the middle, `angle` degrees anticlockwise from the horizontal."""
+    reach = math.ceil(length / 2)
+    kernel = np.zeros((2 * reach + 3, 2 * reach + 3))
+    along = (np.arange(math.ceil(8 * length)) + 0.5) / math.ceil(8 * length) * length - length / 2
+    rows = reach + 1 - along * math.sin(math.radians(angle))
+    columns = reach + 1 + along * math.cos(math.radians(angle))
+    top, left = np.floor(rows).astype(int), np.floor(columns).astype(int)
+    for i in (0, 1):  # each point shares itself out among the four pixels around it
+        for j in (0, 1):
+            part = np.abs(1 - i - (rows - top)) * np.abs(1 - j - (columns - left))
+            np.add.at(kernel, (top + i, left + j), part)
+    return np.asarray(kernel / kernel.sum())

@@ -1,0 +1,76 @@
+"""Small drawings as SVG and PNG inside the page; colours follow the page's light or dark theme."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 560, 230, 74, 40, 14, 14
+
+
+def line(values: list[float], *, x: str, y: str, last: int | None = None, zero: bool = False) -> str:
+    """A curve over 1, 2, 3...; `last` fixes the end of the axis while values still arrive."""
+    if not values:
+        return ""
+    end = max(last or 0, len(values), 2)
+    low, high = (0.0 if zero else min(values)), max(values)
+    span = high - low or abs(high) or 1.0
+    wide, tall = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def place(number: float, value: float) -> str:
+        return f"{LEFT + (number - 1) / (end - 1) * wide:.1f},{TOP + (high - value) / span * tall:.1f}"
+
+    shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 300)).astype(int))
+    points = " ".join(place(n + 1, values[n]) for n in shown)
+    grid = []
+    for part in (0.0, 0.5, 1.0):
+        level = TOP + part * tall
+        grid.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level}" y2="{level}"/>')
+        grid.append(f'<text x="{LEFT - 8}" y="{level + 4}" text-anchor="end">{_short(high - part * span)}</text>')
+        number = round(1 + part * (end - 1))
+        anchor = ("start", "middle", "end")[int(2 * part)]
+        across = LEFT + part * wide
+        grid.append(f'<text x="{across}" y="{HEIGHT - BOTTOM + 18}" text-anchor="{anchor}">{number}</text>')
+    said = f"{y} over {x}: from {values[0]:.4g} to {values[-1]:.4g}"
+    dot = place(len(values), values[-1]).split(",")
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">{"".join(grid)}'
+        f'<polyline points="{points}"/><circle cx="{dot[0]}" cy="{dot[1]}" r="4"/>'
+        f'<text class="title" x="{LEFT + wide / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x)}</text>'
+        f'<text class="title" transform="rotate(-90 12 {TOP + tall / 2})" x="12" y="{TOP + tall / 2}" '
+        f'text-anchor="middle">{escape(y)}</text></svg>'
+    )
+
+
+def _short(value: float) -> str:
+    """A number for an axis.
+
+    >>> _short(4252.6), _short(17_512_345.0), _short(0.758)
+    ('4,253', '17.51 M', '0.758')
+    """
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.4g} M"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def picture(pixels: NDArray[np.uint8], alt: str, css: str = "") -> str:
+    """A small image inside the page itself."""
+    from PIL import Image
+
+    target = BytesIO()
+    Image.fromarray(pixels).save(target, "PNG")
+    data = base64.b64encode(target.getvalue()).decode()
+    return f'<img class="pixels {css}" alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+
+
+def heat(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """From dark blue over violet and orange to light yellow, by rank of brightness: readable in grey too."""
+    stops = np.array([[12, 8, 60], [110, 20, 120], [205, 70, 75], [250, 160, 45], [252, 252, 190]], float)
+    places = np.linspace(0, 1, len(stops))
+    level = np.clip(np.asarray(values, float), 0, 1)
+    return np.stack([np.interp(level, places, stops[:, c]) for c in range(3)], axis=-1).round().astype(np.uint8)

@@ -1,0 +1,206 @@
+"""The door of the server. Only what the page needs passes; Gradio's other routes do not exist for anyone.
+
+Gradio keeps uploads and results in one folder for all visitors and serves any of them to whoever knows the path. Here
+neither its upload nor its file routes are reachable: files go through `routes`, which knows their owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from cosparse.studio.session import Refused, Visitors
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+API = "/gradio_api"
+# The same for everyone: the page itself and what it is made of.
+PUBLIC = re.compile(
+    r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt)/?"
+    r"|/(assets|static|svelte|studio)/[\w./@ -]+|/gradio_api/(startup-events|app_id|info|theme\.css)/?"
+)
+# What belongs to a visitor. Posts carry the page's name in their body, the others in the address.
+POSTS = re.compile(r"/gradio_api/(queue/join|run/[\w-]+|api/[\w-]+|cancel|reset)/?")
+STREAM = re.compile(r"/gradio_api/queue/data")
+HEARTBEAT = re.compile(r"/gradio_api/heartbeat/([\w-]+)")
+FILES = re.compile(r"/upload|/view/[\w-]+/[^/]+")
+BODY = 1_000_000  # bytes of an event; pictures do not travel in events
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (
+        b"content-security-policy",
+        b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+        b"img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'; "
+        b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+    ),
+]
+
+
+class Guard:
+    """ASGI middleware: who may ask for what."""
+
+    def __init__(self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None) -> None:
+        self.app, self.visitors, self.cookie, self.hosts = app, visitors, cookie, hosts
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            else:
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        path, method = scope["path"], scope["method"]
+        if self.hosts is not None and _host(headers.get("host", "")) not in self.hosts:
+            return await refuse(send, 421, "unknown host")  # a foreign name that points here: DNS rebinding
+        if method == "POST" and _host(headers.get("origin", "")) not in ("", _host(headers.get("host", ""))):
+            return await refuse(send, 403, "another site may not do this")
+        token = _cookie(headers.get("cookie", ""), self.cookie)
+        if method in ("GET", "HEAD") and PUBLIC.fullmatch(path) and ".." not in path:
+            if path == "/" and self.visitors.full():
+                return await refuse(send, 503, "Too many pages are open on this server; try again later.")
+            fresh = token or secrets.token_urlsafe(32)
+            return await self.app(scope, receive, self._sealed(send, None if token or path != "/" else fresh))
+        known = {"GET": (STREAM, HEARTBEAT, FILES), "HEAD": (FILES,), "POST": (POSTS, FILES)}.get(method, ())
+        if not any(form.fullmatch(path) for form in known):
+            return await refuse(send, 404, "no such page")
+        if token is None:
+            return await refuse(send, 403, "open the page itself first")
+        scope["visitor"] = token
+        send, receive = self._sealed(send, None), self._ended(receive)
+        try:
+            if POSTS.fullmatch(path):
+                receive = await self._event(token, receive)
+            elif STREAM.fullmatch(path):
+                page = parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0]
+                self.visitors.session(token, page)
+            elif found := HEARTBEAT.fullmatch(path):
+                return await self._heartbeat(token, found[1], scope, receive, send)
+        except PermissionError as error:
+            return await refuse(send, 403, str(error))
+        except Refused as error:
+            return await refuse(send, 503, str(error))
+        except ValueError as error:
+            return await refuse(send, 400, str(error))
+        await self.app(scope, receive, send)
+
+    async def _event(self, token: str, receive: Receive) -> Receive:
+        """Read an event, check whose it is, and hand it on."""
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if len(body) > BODY:
+                raise ValueError("the event is too large")
+            if not message.get("more_body"):
+                break
+        event = json.loads(body)
+        if not isinstance(event, dict) or not isinstance(event.get("session_hash"), str):
+            raise ValueError("the event does not say which page it comes from")
+        if _names_a_file(event):
+            raise PermissionError("events carry no files")
+        self.visitors.session(token, event["session_hash"])
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return replay
+
+    async def _heartbeat(self, token: str, page: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """A page is open for as long as this connection."""
+        session = self.visitors.session(token, page)
+        session.open += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            session.open -= 1
+            if session.open == 0 and session.run:
+                session.run.cancel()
+            task = asyncio.get_running_loop().create_task(self._forget())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """The server is to end: to the open connections it looks as if the browser had gone."""
+        self._closing.set()
+
+    def _ended(self, receive: Receive) -> Receive:
+        async def until_closing() -> Message:
+            message, closing = asyncio.ensure_future(receive()), asyncio.ensure_future(self._closing.wait())
+            try:
+                done, _ = await asyncio.wait((message, closing), return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message in done else {"type": "http.disconnect"}
+            finally:
+                message.cancel()
+                closing.cancel()
+
+        return until_closing
+
+    async def _forget(self) -> None:
+        await asyncio.sleep(self.visitors.limits.grace)
+        await asyncio.to_thread(self.visitors.sweep)
+
+    def _sealed(self, send: Send, token: str | None) -> Send:
+        """Add the headers that keep the browser from loading or showing anything elsewhere."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                extra = list(HEADERS)
+                if token:
+                    line = f"{self.cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
+                    extra.append((b"set-cookie", line.encode()))
+                message["headers"] = [*message.get("headers", []), *extra]
+            await send(message)
+
+        return with_headers
+
+
+async def refuse(send: Send, status: int, reason: str) -> None:
+    """Answer in one line, as Gradio's own errors look."""
+    body = json.dumps({"detail": reason, "error": reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _host(text: str) -> str:
+    """The name in a Host or Origin header, without the port.
+
+    >>> _host("127.0.0.1:80"), _host("http://[::1]:80"), _host("")
+    ('127.0.0.1', '::1', '')
+    """
+    return (urlsplit(text if "//" in text else f"//{text}").hostname or "") if text else ""
+
+
+def _cookie(header: str, name: str) -> str | None:
+    try:
+        found = SimpleCookie(header).get(name)
+    except CookieError:
+        return None
+    return found.value if found and re.fullmatch(r"[\w-]{43}", found.value) else None
+
+
+def _names_a_file(value: Any) -> bool:
+    """Whether Gradio would take some part of this for a file of the server or an address to fetch."""
+    if isinstance(value, dict):
+        return "path" in value or "meta" in value or any(map(_names_a_file, value.values()))
+    return isinstance(value, list) and any(map(_names_a_file, value))

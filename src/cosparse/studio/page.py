@@ -1,0 +1,77 @@
+"""The page: its look, its three tabs, and what connects them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from cosparse.studio.inside_tab import InsideTab
+from cosparse.studio.learn_tab import LearnTab
+from cosparse.studio.parts import LIGHT, Studio, plain, told
+from cosparse.studio.repair_tab import RepairTab
+
+# Fonts that are on the machine: nothing is fetched from elsewhere.
+FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
+MONO = ["ui-monospace", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"]
+HEAD = (
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<link rel="icon" href="studio/icon.svg" type="image/svg+xml">'
+    '<link rel="stylesheet" href="studio/studio.css"><script src="studio/studio.js"></script>'
+)
+
+
+def theme() -> Any:
+    """Calm greys and one colour."""
+    return gr.themes.Base(
+        primary_hue="indigo", neutral_hue="slate", radius_size="lg", font=FONT, font_mono=MONO
+    ).set(
+        body_background_fill="*neutral_50",
+        body_background_fill_dark="*neutral_950",
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_300",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        block_label_text_color="*neutral_700",
+        block_label_text_color_dark="*neutral_200",
+        block_title_text_color="*neutral_800",
+        block_title_text_color_dark="*neutral_100",
+        button_secondary_background_fill="*neutral_200",
+        button_secondary_background_fill_dark="*neutral_700",
+        block_border_width="1px",
+        block_label_text_size="*text_sm",
+        button_large_text_weight="600",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+        button_primary_text_color="white",
+        button_cancel_text_color="#a3211b",
+        button_cancel_text_color_dark="#ffb4ab",
+        button_cancel_background_fill="*neutral_200",
+        button_cancel_background_fill_dark="*neutral_700",
+    )
+
+
+def build(studio: Studio) -> Any:
+    """The page as Gradio blocks."""
+    with gr.Blocks(title="cosparse studio", analytics_enabled=False, delete_cache=(600, 600)) as page:
+        plain(
+            '<div id="title"><h1>cosparse studio</h1>'
+            "<p>Repair pictures with patterns learned from pictures. Everything stays on this machine.</p></div>"
+        )
+        with gr.Tabs(selected="repair") as tabs:
+            with gr.Tab("Repair", id="repair"):
+                repair = RepairTab(studio)
+            with gr.Tab("Learn", id="learn") as learn_tab:
+                pass
+            with gr.Tab("Look inside", id="inside") as inside_tab:
+                inside = InsideTab(studio)
+        with learn_tab:
+            LearnTab(studio, repair.operator, inside.operator, tabs)
+        inside_tab.select(told(inside.status, inside.show), [inside.operator], inside.outputs, **LIGHT)
+        page.unload(_left)  # makes the browser keep a connection, by which the guard sees that the page is closed
+    page.queue(max_size=studio.limits.queue, api_open=False)
+    return page
+
+
+def _left() -> None:
+    """The guard deletes what the page held."""

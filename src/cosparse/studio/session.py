@@ -1,0 +1,224 @@
+"""What belongs to whom. A visitor is a browser (a cookie), a session is one open page of theirs."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
+from cosparse.studio.limits import Limits
+
+
+class Refused(Exception):
+    """What the visitor asked for cannot be done; the message says why and what to do."""
+
+
+class Run:
+    """One piece of work, which can be stopped from another thread."""
+
+    def __init__(self, seconds: float) -> None:
+        self.started = time.monotonic()
+        self._end, self._stop = self.started + seconds, threading.Event()
+        self.late = False
+
+    def cancel(self) -> None:
+        """Stop at the next iteration."""
+        self._stop.set()
+
+    def begin(self) -> None:
+        """Its turn has come: the time it waited does not count."""
+        self._end += time.monotonic() - self.started
+        self.started = time.monotonic()
+
+    @property
+    def over(self) -> bool:
+        """Whether to stop now."""
+        self.late = self.late or time.monotonic() > self._end
+        return self.late or self._stop.is_set()
+
+
+@dataclass(frozen=True)
+class File:
+    """One on disk that only its owner may fetch."""
+
+    path: Path
+    name: str
+
+
+@dataclass
+class Session:
+    """All that one open page holds; nothing of it outlives the page."""
+
+    folder: Path
+    limits: Limits
+    source: Any = None
+    result: Any = None
+    shown: dict[str, Any] = field(default_factory=dict)
+    trace: list[float] = field(default_factory=list)
+    operators: dict[str, AnalysisOperator] = field(default_factory=dict)
+    training: list[tuple[str, Any]] = field(default_factory=list)
+    run: Run | None = None
+    open: int = 0
+    seen: float = field(default_factory=time.monotonic)
+    _files: dict[str, list[tuple[str, File]]] = field(default_factory=dict)
+
+    def start(self) -> Run:
+        """A new run; one at a time, so the last one ends."""
+        if self.run:
+            self.run.cancel()
+        self.run = Run(self.limits.seconds)
+        return self.run
+
+    def publish(self, slot: str, name: str, write: Callable[[Path], object]) -> str:
+        """Put a file where its owner can fetch it, and return its address.
+
+        Each slot keeps this file and the one before, which the browser may still be loading.
+        """
+        key = secrets.token_urlsafe(24)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.folder / f"{key}{Path(name).suffix}"
+        write(path)
+        kept = self._files.setdefault(slot, [])
+        kept.append((key, File(path, name)))
+        while len(kept) > 2:
+            kept.pop(0)[1].path.unlink(missing_ok=True)
+        return f"view/{key}/{quote(name)}"
+
+    def file(self, key: str) -> File | None:
+        """What was published under this key."""
+        for kept in list(self._files.values()):
+            for one, file in list(kept):
+                if secrets.compare_digest(one.encode(), key.encode()):
+                    return file
+        return None
+
+    def operator(self, name: str) -> AnalysisOperator:
+        """One of this page's own or a shipped one; never a path."""
+        if name in self.operators:
+            return self.operators[name]
+        if name not in shipped_operators():
+            raise Refused(f"There is no operator called {name!r} here any more; choose another.")
+        return load_operator(name)
+
+    def add_operator(self, name: str, operator: AnalysisOperator) -> str:
+        """Keep it under a name that is not taken, which is returned."""
+        if len(self.operators) >= self.limits.operators:
+            self.operators.pop(next(iter(self.operators)))
+        taken = {*self.operators, *shipped_operators()}
+        free = name
+        for number in range(2, len(taken) + 3):
+            if free not in taken:
+                break
+            free = f"{name} {number}"
+        self.operators[free] = operator
+        return free
+
+    def close(self) -> None:
+        """Stop the work and delete everything."""
+        if self.run:
+            self.run.cancel()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._files.clear()
+        self.source = self.result = None
+        self.operators.clear()
+        self.training.clear()
+
+
+@dataclass
+class Visitor:
+    """A browser: its pages, and what it has uploaded that no page has read yet."""
+
+    inbox: dict[str, File] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+
+class Visitors:
+    """Everyone here now."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self.folder, self.limits = folder, limits
+        self._all: dict[str, Visitor] = {}
+        self._lock = threading.Lock()
+
+    def session(self, token: str, page: str) -> Session:
+        """The session of a page. A page's name belongs to the first visitor who used it."""
+        with self._lock:
+            visitor = self._all.setdefault(token, Visitor())
+            if page not in visitor.sessions:
+                if any(page in other.sessions for other in self._all.values()):
+                    raise PermissionError("this page belongs to someone else")
+                self._sweep(keep=token)
+                if self._pages() >= self.limits.pages:
+                    raise Refused("Too many pages are open on this server; try again later.")
+                folder = self.folder / secrets.token_hex(16)
+                visitor.sessions[page] = Session(folder, self.limits)
+            session = visitor.sessions[page]
+            session.seen = time.monotonic()
+            return session
+
+    def full(self) -> bool:
+        """Whether no further page can be opened."""
+        with self._lock:
+            if self._pages() >= self.limits.pages:
+                self._sweep()
+            return self._pages() >= self.limits.pages
+
+    def _pages(self) -> int:
+        return sum(len(one.sessions) for one in self._all.values())
+
+    def room(self, token: str) -> int:
+        """How many bytes this visitor may still upload; -1 if too many files wait already."""
+        with self._lock:
+            waiting = list(self._all.get(token, Visitor()).inbox.values())
+        if len(waiting) >= self.limits.waiting_files:
+            return -1
+        used = sum(file.path.stat().st_size for file in waiting if file.path.exists())
+        return min(self.limits.upload_bytes, self.limits.waiting_bytes - used)
+
+    def receive(self, token: str, file: File) -> str:
+        """Keep an upload; returns the key that :meth:`take` asks for."""
+        key = secrets.token_urlsafe(24)
+        with self._lock:
+            self._all.setdefault(token, Visitor()).inbox[key] = file
+        return key
+
+    def take(self, token: str, key: str) -> tuple[str, bytes]:
+        """The name and content of an upload, which is deleted."""
+        with self._lock:
+            visitor = self._all.get(token)
+            file = visitor.inbox.pop(key, None) if visitor else None
+        if file is None:
+            raise Refused("The upload has expired; please choose the file again.")
+        try:
+            return file.name, file.path.read_bytes()
+        finally:
+            file.path.unlink(missing_ok=True)
+
+    def file(self, token: str, key: str) -> File | None:
+        """A published file, if it is this visitor's."""
+        visitor = self._all.get(token)
+        found = (session.file(key) for session in list(visitor.sessions.values())) if visitor else ()
+        return next((file for file in found if file), None)
+
+    def sweep(self) -> None:
+        """Delete what belongs to pages that are closed."""
+        with self._lock:
+            self._sweep()
+
+    def _sweep(self, keep: str = "") -> None:
+        before = time.monotonic() - self.limits.grace
+        for token, visitor in list(self._all.items()):
+            for page, session in list(visitor.sessions.items()):
+                if session.open == 0 and session.seen <= before:
+                    visitor.sessions.pop(page).close()
+            if not visitor.sessions and token != keep:
+                for file in visitor.inbox.values():
+                    file.path.unlink(missing_ok=True)
+                del self._all[token]

@@ -1,0 +1,103 @@
+"""The page in all its states, for the documentation: pytest tests/studio --studio-pictures docs/images."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from steps import choose, damage, repair, stroke, upload
+
+
+@pytest.fixture
+def shoot(request):
+    folder = Path(request.config.getoption("--studio-pictures"))
+
+    def draw(page, name: str, **options) -> None:
+        page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+        page.mouse.move(2, 2)
+        page.evaluate("Promise.all([...document.images].map((image) => image.decode().catch(() => 0)))")
+        page.screenshot(path=folder / f"studio-{name}.jpg", type="jpeg", quality=82, animations="disabled", **options)
+
+    return draw
+
+
+def example(page, title: str) -> None:
+    page.get_by_role("button", name=f"Example: {title}").click()
+    page.locator("#stage .note").wait_for()
+
+
+def test_desktop(browse, shoot, tmp_path):
+    page = browse()
+    shoot(page, "start")
+    example(page, "A cat")
+    damage(page, "noise")
+    page.locator("#repair").click()
+    page.locator("#status", has_text=re.compile("Full picture: iteration [1-9]")).wait_for()
+    shoot(page, "progress")
+    page.locator("#figures a.download").wait_for()
+    shoot(page, "denoise")
+    page.get_by_role("tab", name="Look inside").click()
+    page.locator("#inside-energy svg").wait_for()
+    shoot(page, "inside", full_page=True)
+    page.get_by_role("tab", name="Repair").click()
+    example(page, "A cup of coffee")
+    choose(page, "Inpaint")
+    page.get_by_role("button", name="Eraser").wait_for()
+    stroke(page, (0.62, 0.86), (0.72, 0.3))
+    stroke(page, (0.2, 0.2), (0.35, 0.13))
+    shoot(page, "paint")
+    repair(page)
+    shoot(page, "inpaint")
+    example(page, "An astronaut")
+    choose(page, "Upscale")
+    page.get_by_text("x3", exact=True).click()
+    damage(page, "shrunk")
+    repair(page)
+    for _ in range(3):
+        page.get_by_role("button", name="Zoom in").click()
+    shoot(page, "upscale")
+    choose(page, "Deblur")
+    page.get_by_text("Motion", exact=True).click()
+    page.get_by_label("number input for Direction").fill("30")
+    page.get_by_label("number input for Size").fill("5")
+    page.get_by_label("number input for Size").press("Tab")
+    page.get_by_role("button", name="Example: A cameraman").click()
+    page.locator("#stage .note", has_text="camera").wait_for()
+    damage(page, "blurred")
+    repair(page)
+    shoot(page, "deblur")
+    (tmp_path / "notes.png").write_text("This is not a picture.")
+    upload(page, tmp_path / "notes.png")
+    page.locator("#status [role=alert]").wait_for()
+    shoot(page, "problem")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_learn(browse, shoot, scheme):
+    page = browse(color_scheme=scheme)
+    page.get_by_role("tab", name="Learn").click()
+    page.locator("#learn").click()
+    page.locator("#learn-status", has_text=re.compile("Iteration [6-9][0-9] of 150")).wait_for()
+    if scheme == "light":
+        shoot(page, "learning")
+    page.locator("#learn-figures a.download").wait_for()
+    shoot(page, "learned" if scheme == "light" else "learned-dark")
+    if scheme == "dark":
+        page.locator("#use").click()
+        example(page, "A rocket")
+        damage(page, "noise")
+        repair(page)
+        shoot(page, "dark")
+        page.get_by_role("tab", name="Look inside").click()
+        page.locator("#inside-energy svg").wait_for()
+        shoot(page, "inside-dark", full_page=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone(browse, shoot, scheme):
+    page = browse(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, color_scheme=scheme)
+    example(page, "A cat")
+    damage(page, "noise")
+    repair(page)
+    shoot(page, "phone" if scheme == "light" else "phone-dark", full_page=True)
