@@ -48,7 +48,7 @@ _HOME = {
     "reconstruct": "reconstruction",
     "upscale": "reconstruction",
 }
-_MODULES = ("images", "testing", "baselines")
+_MODULES = ("images", "testing", "baselines", "cluster")
 
 __all__ = [
     "AnalysisOperator",

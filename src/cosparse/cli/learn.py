@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,8 +24,9 @@ from cosparse.cli.console import (
     stdout,
     terminal,
 )
-from cosparse.cli.options import Force, Json
+from cosparse.cli.options import Force, Json, Scheduler
 from cosparse.cli.progress import Bar
+from cosparse.cli.spread import connected
 from cosparse.images import find_images, read_grey, write_image
 from cosparse.learning import LearnProgress
 
@@ -57,6 +60,7 @@ def learn(
         str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    scheduler: Scheduler = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -67,11 +71,18 @@ def learn(
     """
     target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
     _check(target, drawing, checkpoint, resume, force)
-    pictures, problems = _read(images, seed)
+    pictures, problems = ([], []) if scheduler else _read(images, seed)
     started = time.perf_counter()
     try:
-        patches = _patches(pictures, size, count, seed)
-        with View(iterations) as view:
+        with contextlib.ExitStack() as stack:
+            patches: Any
+            if scheduler:
+                client = stack.enter_context(connected(scheduler))
+                patches = _on_workers(client, images, size, count, seed)
+                problems.extend(patches.problems)
+            else:
+                patches = _patches(pictures, size, count, seed)
+            view = stack.enter_context(View(iterations))
             result = cosparse.learn_operator(
                 patches,
                 rows,
@@ -191,6 +202,14 @@ def _patches(
                 raise ValueError(
                     "the images hold too few patches that are not nearly constant; add others"
                 ) from None
+
+
+def _on_workers(client: Any, images: list[str], size: int, count: int | None, seed: int) -> Any:
+    """Patches that stay on a cluster; IMAGES may be zarr arrays too."""
+    from cosparse import cluster
+
+    paths = [os.path.abspath(image) for image in images]
+    return cluster.sample_patches(paths, size, COUNT if count is None else count, client=client, rng=seed)
 
 
 def _as_option(text: str) -> str:

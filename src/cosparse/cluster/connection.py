@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from cosparse._version import __version__
@@ -15,15 +16,11 @@ WAIT = 10.0  # seconds for a scheduler to answer and for a first worker to be th
 
 def need_dask() -> None:
     """Say what to install where it is not there."""
-    try:
-        import dask.array
-        import distributed
-        import zarr  # noqa: F401
-    except ImportError as problem:
+    missing = [name for name in ("dask", "distributed", "zarr") if find_spec(name) is None]
+    if missing:
         raise ImportError(
-            f"cosparse.cluster: {problem.name or problem} is not installed; install it with: "
-            "pip install 'cosparse[cluster]'"
-        ) from None
+            f"cosparse.cluster: {missing[0]} is not installed; install it with: pip install 'cosparse[cluster]'"
+        )
 
 
 @contextlib.contextmanager
@@ -46,7 +43,7 @@ def connect(scheduler: str | None = None, *, workers: int | None = None, wait: f
         count = available_cores() if workers is None else workers
         with (
             LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+                n_workers=count, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
             ) as cluster,
             Client(cluster) as client,
         ):

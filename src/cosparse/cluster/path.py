@@ -1,11 +1,12 @@
 """The steps of a whole picture's conjugate gradient, found on samples of it and then taken by every tile.
 
-A repair ends after some tens of iterations, short of convergence, and its step lengths come from inner products over the
-whole picture. Tiles that each found steps of their own would end up to a grey level apart, with seams. With the steps
-given, an iteration only looks as far as a patch reaches: a tile with enough overlap computes what the whole would.
+A repair ends after some tens of iterations, short of convergence, and its step lengths come from inner products over
+the whole picture. Tiles that each found steps of their own would end up to a grey level apart, with seams. With the
+steps given, an iteration looks only as far as a patch reaches: a tile with enough overlap computes what the whole
+would.
 
-The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's, but
-does not count in the inner products. If the crops cover the picture, the steps are exactly the whole picture's.
+The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
+but does not count in the inner products. If the crops cover the picture, the steps are exactly the whole picture's.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def survey(crops: Sequence[list[Minimisation]], insides: Sequence[NDArray[np.boo
                 start = np.concatenate([call.start.ravel() for call in calls])
             free = None
             if calls[0].free is not None:
-                free = np.concatenate([np.ravel(call.free) for call in calls])  # type: ignore[arg-type]
+                free = np.concatenate([np.ravel(call.free) for call in calls])
             path, before = _walked(calls, edges, _Inside(free, counted), start)
             paths.append(path)
     return paths

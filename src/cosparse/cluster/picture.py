@@ -189,7 +189,7 @@ class _Job:
         return paths
 
     def _paths(self, client: Any) -> list[Any]:
-        import dask
+        from dask.delayed import delayed
 
         side = -(-CELL // (self.work.factor * self.unit)) * self.unit
         rows, columns = (-(-size // side) for size in self.source.shape[:2])
@@ -200,7 +200,7 @@ class _Job:
         regions = cells.regions()
         crops = [self.array[outer] for outer, _ in regions]
         masks = [None if self.mask is None else self.mask[outer] for outer, _ in regions]
-        task = dask.delayed(find_paths, pure=False)(self.work, crops, masks, [inner for _, inner in regions])
+        task = delayed(find_paths, pure=False)(self.work, crops, masks, [inner for _, inner in regions])
         return client.compute(task).result()  # type: ignore[no-any-return]
 
     def _with_gaps(self, client: Any, side: int) -> list[tuple[int, int]]:
@@ -218,8 +218,8 @@ class _Job:
     def _repair(
         self, client: Any, paths: list[Any], todo: list[tuple[int, int]], done: int, callback: Any
     ) -> None:
-        import dask
         import dask.array as da
+        from dask.delayed import delayed
         from distributed import as_completed
 
         if not todo:
@@ -231,7 +231,7 @@ class _Job:
         depth = {axis: self.overlap if axis < 2 else 0 for axis in range(self.array.ndim)}
         # As tasks of their own, so that they are sent once to each worker and not along with every tile.
         shared = {
-            name: dask.delayed(value, traverse=False)
+            name: delayed(value, traverse=False)
             for name, value in (("work", self.work), ("grid", self.grid), ("paths", paths))
         }
         repaired = da.map_overlap(
@@ -240,7 +240,7 @@ class _Job:
             chunks=tuple(tuple(side * factor for side in axis) for axis in sides) + self.array.chunks[2:], **shared,
         )  # fmt: skip
         blocks = repaired.to_delayed().reshape(repaired.numblocks[:2])
-        write = dask.delayed(_write, pure=False)
+        write = delayed(_write, pure=False)
         tasks = [write(blocks[place], str(self.part), place, self.grid.target(place)) for place in todo]
         futures = client.compute(tasks, retries=RETRIES)
         try:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cosparse.codecs.disk import shown_name
 from cosparse.codecs.samples import one_line
+from cosparse.images import default_range
 
 STRIP = 256 << 20  # bytes: a TIFF whose pieces are larger cannot be read region by region
 TIFF = (".tif", ".tiff")
@@ -123,7 +124,19 @@ def as_dask(source: Any, chunks: tuple[tuple[int, ...], ...] | None = None, *, n
     if isinstance(source, da.Array):
         return source if chunks is None else source.rechunk(chunks)
     asked: Any = "auto" if chunks is None else chunks
-    return da.from_array(source, chunks=asked, asarray=True, inline_array=True, meta=np.empty((0,) * source.ndim, source.dtype))
+    like = np.empty((0,) * source.ndim, source.dtype)
+    return da.from_array(source, chunks=asked, asarray=True, inline_array=True, meta=like)
+
+
+def value_range(client: Any, array: Any) -> float:
+    """The value of white, by the rule of :class:`cosparse.images.Picture`: of floats it depends on all of them."""
+    import dask.array as da
+
+    if array.dtype.kind != "f":
+        return default_range(array.dtype, name="source")
+    finite = da.where(da.isfinite(array), array, np.nan)
+    low, high = client.gather(client.compute([da.nanmin(finite), da.nanmax(finite)]))
+    return 1.0 if low >= 0 and high <= 1 else max(255.0, float(high))
 
 
 def write_tiff(store: Path, target: Path, metadata: dict[str, Any], colour: bool) -> None:
