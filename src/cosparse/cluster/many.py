@@ -35,7 +35,7 @@ def each(
 
     window = AHEAD * max(1, sum(client.nthreads().values()))
     waiting, underway = iter(items), {}
-    ready: Any = as_completed()
+    ready: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
     shared = client.submit(_itself, work, pure=False)  # sent once to each worker, not along with every item
 
     def submit() -> None:
@@ -48,10 +48,9 @@ def each(
     try:
         for _ in range(window):
             submit()
-        for future in ready:
+        for future, outcome in ready:
             item = underway.pop(future.key)
-            problem = future.exception()
-            yield item, future.result() if problem is None else problem
+            yield item, outcome[1] if future.status == "error" else outcome
             submit()
     finally:
         client.cancel(list(ready.futures), force=True)

@@ -23,13 +23,13 @@ from cosparse.cluster.sources import TIFF, OnDisk, as_dask, write_tiff
 from cosparse.cluster.tiles import (
     CELL,
     TASKS,
-    Cells,
     Grid,
     Work,
     divided,
     evenly,
     find_paths,
     overlap_of,
+    regions_of,
     repair_block,
     unit_of,
 )
@@ -130,6 +130,7 @@ class _Job:
         self.overlap = overlap_of(self.work, self.unit) if overlap is None else -(-overlap // self.unit) * self.unit
         self.grid: Grid = divided(source.shape, tile, self.overlap, self.work.factor, self.unit)
         self.tile = tile
+        self.side = -(-CELL // (self.work.factor * self.unit)) * self.unit  # of a sample
         self.array = as_dask(source, self.grid.chunks)
         self.mask = None
         if mask is not None:
@@ -179,7 +180,7 @@ class _Job:
         found: dict[str, float] = {}
         options = self.work.options
         if self.work.task in ("denoise", "deblur") and options.get("sigma") is None:
-            found["sigma"] = estimate_level(client, self.array, options["data_range"])
+            found["sigma"] = self._level(client)
             options.update(found)
         paths = self._paths(client)
         with _explained(self.goal):
@@ -188,16 +189,31 @@ class _Job:
                 temporary.write_text(json.dumps({"job": identity, "found": found, "paths": paths}))
         return paths
 
-    def _paths(self, client: Any) -> list[Any]:
+    def _level(self, client: Any) -> float:
+        """The noise in the picture's units."""
         from dask.delayed import delayed
 
-        side = -(-CELL // (self.work.factor * self.unit)) * self.unit
-        rows, columns = (-(-size // side) for size in self.source.shape[:2])
-        places = [(i, j) for i in range(rows) for j in range(columns)]
-        if self.mask is not None and not self.work.options.get("sigma"):
+        span = self.work.options["data_range"]
+        if len(self._cells()) > SAMPLES:
+            return estimate_level(client, self.array, span)
+        axis = -1 if self.work.colour else None
+        whole = delayed(cosparse.estimate_sigma, pure=False)(self.array, data_range=span, channel_axis=axis)
+        return float(client.compute(whole).result())
+
+    def _cells(self) -> list[tuple[int, int]]:
+        rows, columns = (-(-size // self.side) for size in self.source.shape[:2])
+        return [(i, j) for i in range(rows) for j in range(columns)]
+
+    def _paths(self, client: Any) -> list[Any]:
+        """The steps that all tiles take."""
+        from dask.delayed import delayed
+
+        places, side = self._cells(), self.side
+        if len(places) <= SAMPLES:  # the whole picture as one
+            places, side = [(0, 0)], max(self.source.shape[:2])
+        elif self.mask is not None and not self.work.options.get("sigma"):
             places = self._with_gaps(client, side) or places
-        cells = Cells(self.source.shape, side, self.overlap, evenly(places, SAMPLES))
-        regions = cells.regions()
+        regions = regions_of(evenly(places, SAMPLES), self.source.shape, side, self.overlap)
         crops = [self.array[outer] for outer, _ in regions]
         masks = [None if self.mask is None else self.mask[outer] for outer, _ in regions]
         task = delayed(find_paths, pure=False)(self.work, crops, masks, [inner for _, inner in regions])
@@ -245,8 +261,9 @@ class _Job:
         futures = client.compute(tasks, retries=RETRIES)
         try:
             with _explained(self.goal, self.part):
-                for future in as_completed(futures):
-                    future.result()
+                for future, outcome in as_completed(futures, client.loop, with_results=True, raise_errors=False):
+                    if future.status != "finished":
+                        raise outcome[1] if isinstance(outcome, tuple) else outcome
                     done += 1
                     if callback is not None:
                         callback(done, len(self.grid.places))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -110,27 +110,20 @@ def overlap_of(work: Work, unit: int) -> int:
     return -(-reach // (work.factor * unit)) * unit
 
 
-@dataclass(frozen=True)
-class Cells:
-    """The samples from which the steps are found: squares of a fixed grid, chosen evenly over the picture."""
-
-    shape: tuple[int, ...]
-    side: int
-    rim: int
-    chosen: list[tuple[int, int]] = field(default_factory=list)
-
-    def regions(self) -> list[tuple[Region, Region]]:
-        """Each sample with its rim, as a region of the picture; and the part that counts, as a region of that."""
-        found = []
-        for place in self.chosen:
-            outer, inner = [], []
-            for i, size in zip(place, self.shape[:2], strict=True):
-                first, last = i * self.side, min((i + 1) * self.side, size)
-                low, high = max(first - self.rim, 0), min(last + self.rim, size)
-                outer.append(slice(low, high))
-                inner.append(slice(first - low, last - low))
-            found.append(((outer[0], outer[1]), (inner[0], inner[1])))
-        return found
+def regions_of(
+    places: list[tuple[int, int]], shape: tuple[int, ...], side: int, rim: int
+) -> list[tuple[Region, Region]]:
+    """Samples, squares of a grid, with their rims, as regions of the picture; and what counts in each."""
+    found = []
+    for place in places:
+        outer, inner = [], []
+        for i, size in zip(place, shape[:2], strict=True):
+            first, last = i * side, min((i + 1) * side, size)
+            low, high = max(first - rim, 0), min(last + rim, size)
+            outer.append(slice(low, high))
+            inner.append(slice(first - low, last - low))
+        found.append(((outer[0], outer[1]), (inner[0], inner[1])))
+    return found
 
 
 def evenly(places: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
