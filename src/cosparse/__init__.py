@@ -52,7 +52,7 @@ _HOME = {
     "RefineResult": "refinement",
     "refine_operator": "refinement",
 }
-_MODULES = ("images", "testing", "baselines")
+_MODULES = ("images", "testing", "baselines", "cluster")
 
 __all__ = [
     "AnalysisOperator",

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from cosparse.cli.console import UsageProblem, complain, json_line, reason
 from cosparse.cli.files import Job, plan
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar, Tally
+from cosparse.cli.spread import outcomes
 from cosparse.images import Picture, read_image, to_working, write_image
 from cosparse.metrics import psnr
 from cosparse.reconstruction import Progress
@@ -55,18 +56,26 @@ def run(options: Repair, word: str, work: Work, *, factor: int = 1, opaque: bool
     done = 0
     try:
         with Bar(len(jobs)) as bar:
-            for job in jobs:
-                bar.begin(job.name)
-                try:
-                    record = _one(options, job, work, references, bar, factor, opaque)
-                except Exception as error:
-                    problems.append(_named(job, reason(error)))
+            if options.scheduler is None:
+                ended = _in_turn(jobs, lambda job: _one(options, job, work, references, bar, factor, opaque), bar)
+            else:
+
+                def alone(job: Job) -> dict[str, Any]:
+                    return _one(options, job, work, references, Bar(0), factor, opaque)
+
+                ended = outcomes(options, jobs, alone, word)
+                bar.begin(f"{len(jobs)} files")
+            for number, (job, record) in enumerate(ended, 1):
+                if isinstance(record, Exception):
+                    problems.append(_named(job, reason(record)))
                     _report(options, {"input": job.name, "error": problems[-1]})
                 else:
                     done += 1
                     _report(options, record)
                     if not options.json:
                         _tell(record, bar)
+                if options.scheduler is not None:
+                    bar.update(number / len(jobs), f"{done} done, {number - done} failed")
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"stopped; {done} of {total} done") from None
     if problems:
@@ -75,6 +84,19 @@ def run(options: Repair, word: str, work: Work, *, factor: int = 1, opaque: bool
         for problem in problems:
             complain(problem)
         raise typer.Exit(1)
+
+
+def _in_turn(
+    jobs: list[Job], one: Callable[[Job], dict[str, Any]], bar: Bar
+) -> Iterator[tuple[Job, dict[str, Any] | Exception]]:
+    """Every job with its record, or the exception it ended with."""
+    for job in jobs:
+        bar.begin(job.name)
+        try:
+            record: dict[str, Any] | Exception = one(job)
+        except Exception as error:
+            record = error
+        yield job, record
 
 
 def _one(
@@ -208,6 +230,7 @@ def _references(given: str | None) -> Callable[[Job], Picture] | None:
         return None
     path = Path(given)
     if path.is_dir():
+        path = path.absolute()  # workers of a cluster have another current folder
         return lambda job: read_image(path / job.place)
     try:
         shared = read_image(path)

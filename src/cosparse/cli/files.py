@@ -43,7 +43,8 @@ def plan(
     paths: Sequence[str], output: str | None, word: str, format: str | None
 ) -> tuple[list[Job], list[str]]:
     """The jobs that paths and output ask for, and what could not be found."""
-    inputs, out = _split(paths, output)
+    inputs, out = split(paths, output)
+    inputs = [one for given in inputs for one in _listed(given)]
     folder = _is_folder(inputs, out)
     jobs: dict[str, Job] = {}
     problems: list[str] = []
@@ -72,7 +73,7 @@ def plan(
     return list(jobs.values()), problems
 
 
-def _split(paths: Sequence[str], output: str | None) -> tuple[list[str], str | None]:
+def split(paths: Sequence[str], output: str | None) -> tuple[list[str], str | None]:
     """Inputs and output: the last of several paths is OUT, unless it can only be one more input."""
     *inputs, last = paths
     if output is not None:
@@ -80,6 +81,17 @@ def _split(paths: Sequence[str], output: str | None) -> tuple[list[str], str | N
     if not inputs or (len(inputs) > 1 and Path(last).is_file()):
         return list(paths), None
     return inputs, last
+
+
+def _listed(given: str) -> list[str]:
+    """@FILE is the paths in a text file, one a line."""
+    if not given.startswith("@") or Path(given).exists():
+        return [given]
+    try:
+        lines = Path(given[1:]).read_text().splitlines()
+    except (OSError, UnicodeError) as error:
+        raise UsageProblem(f"{given}: no list of paths can be read there ({error})") from error
+    return [line for line in lines if line.strip()]
 
 
 def _is_pattern(given: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,8 +23,9 @@ from cosparse.cli.console import (
     stdout,
 )
 from cosparse.cli.live import View, sparkline
-from cosparse.cli.options import Force, Json
+from cosparse.cli.options import Force, Json, Scheduler
 from cosparse.cli.progress import Bar
+from cosparse.cli.spread import connected
 from cosparse.images import find_images, read_grey, write_image
 from cosparse.learning import LearnProgress
 from cosparse.patches import sample_up_to
@@ -56,6 +59,7 @@ def learn(
         str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    scheduler: Scheduler = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -66,11 +70,18 @@ def learn(
     """
     target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
     check_files(target, drawing, checkpoint, resume, force)
-    pictures, problems = read_pictures(images, seed)
+    pictures, problems = ([], []) if scheduler else read_pictures(images, seed)
     started = time.perf_counter()
     try:
-        patches = _patches(pictures, size, count, seed)
-        with View("iteration", iterations, _rows) as view:
+        with contextlib.ExitStack() as stack:
+            patches: Any
+            if scheduler:
+                client = stack.enter_context(connected(scheduler))
+                patches = _on_workers(client, images, size, count, seed)
+                problems.extend(patches.problems)
+            else:
+                patches = _patches(pictures, size, count, seed)
+            view = stack.enter_context(View("iteration", iterations, _rows))
             result = cosparse.learn_operator(
                 patches,
                 rows,
@@ -184,6 +195,14 @@ def _patches(
     if count is not None:
         return cosparse.sample_patches(pictures, size, count, rng=seed)
     return sample_up_to(pictures, size, COUNT, rng=seed)
+
+
+def _on_workers(client: Any, images: list[str], size: int, count: int | None, seed: int) -> Any:
+    """Patches that stay on a cluster; IMAGES may be zarr arrays too."""
+    from cosparse import cluster
+
+    paths = [os.path.abspath(image) for image in images]
+    return cluster.sample_patches(paths, size, COUNT if count is None else count, client=client, rng=seed)
 
 
 def _as_option(text: str) -> str:

@@ -46,6 +46,14 @@ Reference = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON line per file.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster; or: local."),
+]
+Tile = Annotated[
+    int | None,
+    typer.Option("--tile", metavar="PIXELS", help="Repair by tiles: TIFF or zarr.", min=1),
+]
 EstimatedSigma = Annotated[
     float | None,
     typer.Option(
@@ -71,6 +79,9 @@ class Repair:
     reference: str | None
     force: bool
     json: bool
+    scheduler: str | None = None
+    tile: int | None = None
+    extra: str = ""  # what the task has beside, for telling one run from another
 
 
 def gather(
@@ -84,6 +95,9 @@ def gather(
     force: bool,
     json: bool,
     sigma: float | None,
+    scheduler: str | None = None,
+    tile: int | None = None,
+    **extra: object,
 ) -> Repair:
     """Check the options once, before any work."""
     if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
@@ -95,6 +109,7 @@ def gather(
     return Repair(
         paths, output, find_operator(operator), weight, quality.value,
         format and format.lower().lstrip("."), reference, force, json,
+        scheduler, tile, repr({"sigma": sigma, **extra}),
     )  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, overload
 
 import numpy as np
@@ -29,9 +31,12 @@ from cosparse.cli.options import (
     Quality,
     Reference,
     Repair,
+    Scheduler,
+    Tile,
     Weight,
     gather,
 )
+from cosparse.cli.spread import by_tiles, run_tiles
 from cosparse.images import Picture, default_range
 from cosparse.pictures import enlarged_alpha
 from cosparse.reconstruction.rules import default_weight
@@ -54,6 +59,8 @@ def denoise(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    scheduler: Scheduler = None,
+    tile: Tile = None,
     json: Json = False,
 ) -> None:
     """Remove noise.
@@ -62,8 +69,11 @@ def denoise(
     several, - for stdout; left out, photo.png becomes photo.denoised.png.
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma
+        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile
     )
+
+    if by_tiles(options):
+        return run_tiles(options, "denoise", "denoised", sigma=sigma)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
@@ -97,6 +107,8 @@ def inpaint(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    scheduler: Scheduler = None,
+    tile: Tile = None,
     json: Json = False,
 ) -> None:
     """Fill in missing pixels: scratches, text, holes.
@@ -106,10 +118,17 @@ def inpaint(
     colour), or nan (in float TIFF images).
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma
+        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
+        mask=mask, tolerance=tolerance, grow=grow,
     )
     if not 0 <= tolerance <= 255:
         raise UsageProblem(f"--tolerance {tolerance:g}: must lie in 0..255")
+    if by_tiles(options):
+        if grow:
+            raise UsageProblem("--grow: not for repairs by tiles; widen the mask beforehand")
+        return run_tiles(options, "inpaint", "inpainted", sigma=sigma, mask=mask)
+    if scheduler and Path(mask).is_dir():  # its workers have another current folder
+        mask = os.path.abspath(mask)
     make = mask_maker(mask, tolerance, grow)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
@@ -140,6 +159,8 @@ def upscale(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    scheduler: Scheduler = None,
+    tile: Tile = None,
     json: Json = False,
 ) -> None:
     """Enlarge 2, 3 or 4 times, with sharper edges than interpolation.
@@ -148,10 +169,13 @@ def upscale(
     photo.upscaled.png.
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma
+        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
+        factor=factor,
     )
     if factor not in (2, 3, 4):
         raise UsageProblem(f"--factor {factor}: must be 2, 3 or 4")
+    if by_tiles(options):
+        return run_tiles(options, "upscale", "upscaled", sigma=sigma, factor=factor)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
@@ -183,6 +207,8 @@ def deblur(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    scheduler: Scheduler = None,
+    tile: Tile = None,
     json: Json = False,
 ) -> None:
     """Undo a known blur.
@@ -191,11 +217,14 @@ def deblur(
     motion:LENGTH:ANGLE, or an image of what one bright point became.
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma
+        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
+        kernel=kernel, border=border,
     )
     if border not in ("replicate", "periodic"):
         raise UsageProblem(f"--border {border}: must be replicate or periodic")
     spread = point_spread(kernel)
+    if by_tiles(options):
+        return run_tiles(options, "deblur", "deblurred", sigma=sigma, kernel=spread, border=border)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import threadpoolctl
@@ -39,6 +40,17 @@ class _Threads:
 
 
 _threads = _Threads()
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def on_this_thread() -> Iterator[None]:
+    """Keep the kernels to the thread that calls them: for a caller who runs one task on every core already."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
 
 
 def _free_blas() -> None:
@@ -67,23 +79,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-_PREFIX = "cosparse"
-
-
 def spread(work: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
-    """`work` on every item, on all cores; results in order.
+    """`work` on every item, on all cores (on the caller's alone in :func:`on_this_thread`); results in order.
 
     Inside `work` it goes on serially: the cores are taken, and a pool waiting for itself would never end.
     """
     items = list(items)
-    inside = threading.current_thread().name.startswith(_PREFIX)
-    if len(items) <= 1 or inside or available_cores() == 1:
+    if len(items) <= 1 or _alone.get() or available_cores() == 1:
         return [work(item) for item in items]
     with _threads.lock:
         if _threads.pool is None:
-            _threads.pool = ThreadPoolExecutor(available_cores(), thread_name_prefix=_PREFIX)
+            _threads.pool = ThreadPoolExecutor(available_cores(), thread_name_prefix="cosparse")
         pool = _threads.pool
-    return list(pool.map(work, items))
+
+    def one(item: Item) -> Value:
+        with on_this_thread():
+            return work(item)
+
+    return list(pool.map(one, items))
 
 
 @contextmanager

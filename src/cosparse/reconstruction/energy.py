@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,9 @@ from cosparse.optimize import Euclidean, Result, Settings, State, conjugate_grad
 from cosparse.reconstruction.prior import Prior
 
 Image = NDArray[np.float32]
+
+# How a stage is minimised. The tiles of one large picture all take the same steps instead: see cosparse.cluster.
+descend: ContextVar[Callable[..., Result]] = ContextVar("descend", default=conjugate_gradient)
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ def minimise(
                 decrease_tolerance=tolerance,
                 first_step=first_step,
             )
-            result = conjugate_gradient(energy, Euclidean(free), image, settings, callback=report)
+            result = descend.get()(energy, Euclidean(free), image, settings, callback=report)
             image = result.point
             if not math.isfinite(float(image.sum(dtype=float))):
                 raise FloatingPointError("the reconstruction left the range of numbers")

@@ -1,0 +1,140 @@
+"""Repairs on a Dask cluster: very many files, or one picture tile by tile."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cosparse.cli.console import UsageProblem, json_line, stderr
+from cosparse.cli.files import Job, split
+from cosparse.cli.options import Repair
+from cosparse.cli.progress import Bar
+
+TILE = 1024
+
+
+@contextmanager
+def connected(scheduler: str | None) -> Iterator[Any]:
+    """The cluster's client; what cannot be reached is said in one line."""
+    from cosparse import cluster
+
+    try:
+        with cluster.connect(scheduler) as client:
+            yield client
+    except ImportError as error:
+        raise UsageProblem(str(error).removeprefix("cosparse.cluster: ")) from error
+
+
+def outcomes(
+    options: Repair, jobs: list[Job], work: Callable[[Job], Any], word: str
+) -> Iterator[tuple[Job, Any]]:
+    """Every job with its record or exception, from the cluster's workers; without those done by an earlier run."""
+    from cosparse import cluster
+
+    if any(job.source is None or job.target is None for job in jobs):
+        raise UsageProblem("--scheduler: a cluster cannot see standard input or output; name files")
+    with connected(options.scheduler) as client:
+        left = _undone(options, jobs, word)
+        if len(left) < len(jobs):
+            stderr().print(f"{len(jobs) - len(left)} of {len(jobs)} are there from an earlier run", soft_wrap=True)
+        # The workers have another current folder; in what is reported, files keep the names they were given.
+        given = {os.path.abspath(job.target or ""): job for job in left}
+        for job, record in cluster.each(client, work, map(_absolute, left)):
+            own = given[str(job.target)]
+            if isinstance(record, dict):
+                record |= {"input": own.name, "output": own.result}
+            yield own, record
+
+
+def _absolute(job: Job) -> Job:
+    assert job.source and job.target
+    return replace(job, source=Path(os.path.abspath(job.source)), target=Path(os.path.abspath(job.target)))
+
+
+def _undone(options: Repair, jobs: list[Job], word: str) -> list[Job]:
+    """A folder remembers what was asked for: asked again, only what is not there is done."""
+    from cosparse.cluster.many import matching
+
+    _, out = split(options.paths, options.output)
+    if options.force or out is None or len(jobs) < 2:
+        return jobs
+    asked = {"options": replace(options, operator=None, json=False, scheduler=None), "matrix": options.operator.matrix}  # type: ignore[arg-type]
+    asked |= {"weights": options.operator.weights, "extra": options.extra}
+    try:
+        resuming = matching(Path(out) / f".cosparse-{word}.json", asked)
+    except FileExistsError:
+        return jobs  # other options: what exists is then an error of each file, as ever
+    return [job for job in jobs if not (resuming and job.target and job.target.exists())]
+
+
+def by_tiles(options: Repair) -> bool:
+    """Whether tiles are meant: said so, or one of the paths is a zarr array."""
+    inside_zarr = any(part.endswith(".zarr") for path in options.paths for part in Path(path).parts)
+    return options.tile is not None or inside_zarr or str(options.output or "").endswith(".zarr")
+
+
+def run_tiles(
+    options: Repair, task: str, word: str, *, sigma: float | None = None, mask: str | None = None, **extra: Any
+) -> None:
+    """One picture in, one out."""
+    from cosparse import cluster
+    from cosparse.cluster.sources import OnDisk, as_dask, value_range
+
+    inputs, out = split(options.paths, options.output)
+    if len(inputs) != 1:
+        raise UsageProblem("by tiles one picture is repaired at a time; give one IN and OUT")
+    if options.reference or options.format:
+        raise UsageProblem("--reference, --format: not by tiles; leave them out, and end OUT with .tif or .zarr")
+    source = Path(inputs[0])
+    target = Path(out) if out else source.with_name(f"{source.stem}.{word}{source.suffix}")
+    started = time.perf_counter()
+    picture = OnDisk(source.resolve())
+    with connected(options.scheduler) as client, Bar(1) as bar:
+        bar.begin(source.name)
+        span = value_range(client, as_dask(picture))
+        missing = None if mask is None else _mask(mask, as_dask(picture))
+        if missing is not None:
+            extra["mask"] = missing
+        if sigma is not None:
+            extra["sigma"] = sigma * span / 255.0
+        report = cluster.repair_picture(
+            task, picture, target.resolve(), tile=options.tile or TILE, client=client, force=options.force,
+            callback=lambda done, total: bar.update(done / total, f"{done} of {total} tiles"),
+            operator=options.operator, weight=options.weight, quality=options.quality, data_range=span, **extra,
+        )  # fmt: skip
+    seconds, level = time.perf_counter() - started, report.sigma * 255.0 / span
+    if options.json:
+        json_line({
+            "input": str(source), "output": str(target), "sigma": level, "tiles": report.tiles,
+            "resumed": report.resumed, "overlap": report.overlap, "seconds": seconds,
+        })  # fmt: skip
+    elif bar.shown:
+        kept = f" ({report.resumed} from an earlier run)" if report.resumed else ""
+        stderr().print(
+            f"{source} -> {target}: {report.tiles} tiles{kept}, sigma {level:.3g}, {seconds:.0f} s", soft_wrap=True
+        )
+
+
+def _mask(spec: str, picture: Any) -> Any:
+    """True where a pixel is missing: NaN, or white in a zarr array or TIFF."""
+    import dask.array as da
+
+    from cosparse.cluster.sources import as_dask
+    from cosparse.images import default_range
+
+    if spec == "nan":
+        missing = da.isnan(picture)
+        return missing.any(axis=2) if picture.ndim == 3 else missing
+    if spec == "alpha" or spec.startswith("#"):
+        raise UsageProblem(f"--mask {spec}: by tiles, a mask is nan or a zarr or TIFF file; save it as one")
+    try:
+        values = as_dask(Path(spec).resolve(), name="--mask")
+    except (OSError, ValueError) as error:
+        raise UsageProblem(f"--mask: {error}") from error
+    return values if values.dtype == bool else values > default_range(values.dtype) / 2
+

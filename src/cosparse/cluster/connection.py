@@ -1,0 +1,114 @@
+"""A Dask cluster to work on: reached within seconds or refused, and of the same cosparse everywhere."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from cosparse._version import __version__
+from cosparse.kernels.threads import available_cores, on_this_thread
+
+Value = TypeVar("Value")
+WAIT = 10.0  # seconds for a scheduler to answer and for a first worker to be there
+
+
+def need_dask() -> None:
+    """Say what to install where it is not there."""
+    missing = [name for name in ("dask", "distributed", "zarr") if find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"cosparse.cluster: {missing[0]} is not installed; install it with: pip install 'cosparse[cluster]'"
+        )
+
+
+@contextlib.contextmanager
+def connect(scheduler: str | None = None, *, workers: int | None = None, wait: float = WAIT) -> Iterator[Any]:
+    """A `distributed.Client` of the scheduler at an address, or of a local cluster that ends with it.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address, as "tcp://10.0.0.5:8786". None or "local": worker processes on this machine.
+    workers : int, optional
+        Of a local cluster: how many processes of one thread each; by default one a core.
+    wait : float
+        Seconds until a scheduler that does not answer, or has no workers, is an error.
+    """
+    need_dask()
+    from distributed import Client, LocalCluster
+
+    if scheduler in (None, "local"):
+        count = available_cores() if workers is None else workers
+        with (
+            LocalCluster(
+                n_workers=count, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=wait)
+    except (OSError, TimeoutError) as problem:
+        raise ConnectionError(
+            f"scheduler: {scheduler} does not answer; check the address, and that `dask scheduler` runs there"
+        ) from problem
+    except ValueError as problem:
+        raise ValueError(f"scheduler: {scheduler!r} is not an address ({problem}); write tcp://HOST:8786") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=wait)
+        except TimeoutError:
+            raise ConnectionError(
+                f"scheduler: {scheduler} has no workers; start some with: dask worker {scheduler}"
+            ) from None
+        check_workers(client)
+        yield client
+
+
+@contextlib.contextmanager
+def using(client: Any | None) -> Iterator[Any]:
+    """The given client, looked at, or a local cluster for as long as it is needed."""
+    if client is None:
+        with connect() as own:
+            yield own
+        return
+    need_dask()
+    if getattr(client, "asynchronous", False):
+        raise ValueError("client: is asynchronous; pass one made without asynchronous=True")
+    check_workers(client)
+    yield client
+
+
+def check_workers(client: Any) -> None:
+    """Refuse workers on which another cosparse, or none, is installed."""
+
+    def installed() -> str:  # nested, so that it is sent whole: a worker may have nothing to import it from
+        try:
+            import cosparse
+        except ImportError:
+            return "none"
+        return str(cosparse.__version__)
+
+    others = {worker: found for worker, found in client.run(installed).items() if found != __version__}
+    if others:
+        shown = ", ".join(f"{worker} has {found}" for worker, found in list(others.items())[:5])
+        raise RuntimeError(
+            f"workers: this is cosparse {__version__}, but {shown}"
+            f"{' and others' if len(others) > 5 else ''}; install the same version everywhere"
+        )
+
+
+def on_worker(version: str, work: Callable[..., Value], *arguments: Any) -> Value:
+    """`work` as a task: one thread, since the worker runs as many tasks as it may use threads.
+
+    Also asks for the version again, for workers that have joined since :func:`check_workers`.
+    """
+    if version != __version__:
+        raise RuntimeError(
+            f"workers: asked by cosparse {version}, but this worker has {__version__}; install the same everywhere"
+        )
+    with on_this_thread():
+        return work(*arguments)

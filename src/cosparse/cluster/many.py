@@ -1,0 +1,162 @@
+"""Very many pictures: each is a task, tried again if it fails; a bad one is noted and the others are done."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cosparse
+from cosparse._version import __version__
+from cosparse.cluster.connection import on_worker, using
+from cosparse.cluster.tiles import TASKS
+from cosparse.files import replacing
+from cosparse.images import read_image, write_image
+from cosparse.reconstruction.general import resolve
+
+RETRIES = 2
+AHEAD = 4  # tasks known to the scheduler for every thread: a million at once would fill its memory
+
+
+def each(
+    client: Any, work: Callable[[Any], Any], items: Iterable[Any], *, retries: int = RETRIES
+) -> Iterator[tuple[Any, Any]]:
+    """Every item with what `work` gave for it on some worker, or the exception it ended with, as they come.
+
+    A ValueError is the item's own fault and final; anything else, as a disk that does not answer or a worker that died,
+    is tried again. Only a few items are underway at a time.
+    """
+    from distributed import as_completed
+
+    window = AHEAD * max(1, sum(client.nthreads().values()))
+    waiting, underway = iter(items), {}
+    ready: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+    shared = client.submit(_itself, work, pure=False)  # sent once to each worker, not along with every item
+
+    def submit() -> None:
+        for item in waiting:
+            future = client.submit(_attempt, __version__, shared, item, retries=retries, pure=False)
+            underway[future.key] = item
+            ready.add(future)
+            return
+
+    try:
+        for _ in range(window):
+            submit()
+        for future, outcome in ready:
+            item = underway.pop(future.key)
+            yield item, outcome[1] if future.status == "error" else outcome
+            submit()
+    finally:
+        client.cancel(list(ready.futures), force=True)
+
+
+def _itself(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return work
+
+
+def _attempt(version: str, work: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return on_worker(version, work, item)
+    except ValueError as problem:
+        return problem
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """How many files were repaired now, were there from an earlier run, and what went wrong with the others."""
+
+    done: int
+    skipped: int
+    errors: dict[str, str]
+
+
+def repair_files(
+    task: str,
+    files: Iterable[tuple[str | os.PathLike[str], str | os.PathLike[str]]],
+    *,
+    record: str | os.PathLike[str] | None = None,
+    retries: int = RETRIES,
+    client: Any = None,
+    callback: Callable[[str, Exception | None], object] | None = None,
+    **options: Any,
+) -> FileReport:
+    """Denoise, upscale or deblur many image files, each on one thread of some worker.
+
+    Parameters
+    ----------
+    files : iterable of (source, target)
+        Paths that the workers see; folders of targets are made. Read as it is needed, so it may be long.
+    record : path, optional
+        A small file that keeps what was asked for. With it a run can be repeated: targets that exist are taken as
+        done. A record of other options is refused. Without it an existing target is an error of that file.
+    retries : int
+        How often a file is tried again after an error that may pass.
+    callback : callable, optional
+        Called with every finished source, and its exception or None.
+    **options
+        Those of the task but `data_range` and `channel_axis`, which are the file's. `sigma` is on a scale of 0..255.
+    """
+    if task not in TASKS or task == "inpaint":
+        raise ValueError(f"task: expected denoise, upscale or deblur, got {task!r}; masks differ from file to file")
+    operator = resolve(options.pop("operator", None), options.get("quality", "balanced"))
+    resuming = record is not None and matching(record, {"task": task, "options": options, "operator": operator.matrix})
+    done, skipped, errors = 0, 0, {}
+
+    def pending() -> Iterator[tuple[str, str]]:
+        nonlocal skipped
+        for source, target in files:
+            if resuming and os.path.exists(target):
+                skipped += 1
+            else:
+                yield os.fspath(source), os.fspath(target)
+
+    def work(pair: tuple[str, str]) -> None:
+        _repair_file(task, *pair, operator=operator, **options)
+
+    with using(client) as own:
+        for (source, _), outcome in each(own, work, pending(), retries=retries):
+            problem = outcome if isinstance(outcome, Exception) else None
+            if problem is None:
+                done += 1
+            else:
+                errors[source] = str(problem) or type(problem).__name__
+            if callback is not None:
+                callback(source, problem)
+    return FileReport(done, skipped, errors)
+
+
+def _repair_file(task: str, source: str, target: str, *, sigma: float | None = None, **options: Any) -> None:
+    if os.path.exists(target):
+        raise ValueError(f"{target}: exists; remove it, or give a record to go on from")
+    picture = read_image(source)
+    if sigma is not None:
+        options["sigma"] = sigma * picture.data_range / 255.0
+    options |= {"data_range": picture.data_range, "channel_axis": picture.channel_axis}
+    if task == "upscale" and picture.alpha is not None:
+        raise ValueError(f"{source}: has transparency, which only `cosparse upscale --scheduler` enlarges too")
+    pixels = getattr(cosparse, task)(picture.pixels, **options)
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    write_image(target, pixels, like=picture)
+
+
+def matching(record: str | os.PathLike[str], asked: dict[str, Any]) -> bool:
+    """Whether a run like this one was begun before; if none was, its record is written. Refuses another's."""
+    from dask.base import tokenize
+
+    plain = {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in asked.items()}
+    wanted = {"cosparse": __version__, "token": tokenize(plain)}
+    path = Path(record)
+    if path.exists():
+        if json.loads(path.read_text()) != wanted:
+            raise FileExistsError(f"{path}: belongs to a run with other options; remove it, or write elsewhere")
+        return True
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(wanted))
+    return False

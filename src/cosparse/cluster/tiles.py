@@ -1,0 +1,172 @@
+"""How a picture is cut into tiles, and the work on one of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cosparse
+from cosparse.cluster.connection import on_worker
+from cosparse.cluster.path import Path, follow, overheard, survey
+from cosparse.operator import AnalysisOperator
+
+Array = NDArray[Any]
+Region = tuple[slice, slice]
+
+TASKS = ("denoise", "inpaint", "upscale", "deblur")
+CELL = 128  # pixels of the result: the side of a sample, without its rim
+
+
+@dataclass(frozen=True)
+class Work:
+    """A task with all its options, the same for every tile. Noise in the picture's units, and known."""
+
+    task: str
+    operator: AnalysisOperator
+    options: dict[str, Any]
+    colour: bool
+    version: str = cosparse.__version__
+
+    @property
+    def factor(self) -> int:
+        """How many times larger the result is."""
+        return int(self.options["factor"]) if self.task == "upscale" else 1
+
+    def __call__(self, pixels: Array, mask: Array | None) -> Array:
+        """The task on some of the pixels."""
+        extra = () if mask is None else (mask,)
+        options = {**self.options, "operator": self.operator, "channel_axis": -1 if self.colour else None}
+        result: Array = getattr(cosparse, self.task)(pixels, *extra, **options)
+        return result
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Tiles of a picture: where each begins along the two axes, and how far they overlap, in pixels of the input."""
+
+    edges: tuple[tuple[int, ...], tuple[int, ...]]
+    overlap: int
+    factor: int = 1
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...]:
+        """The tiles' sides."""
+        return tuple(tuple(int(side) for side in np.diff(edges)) for edges in self.edges)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """All tiles, row by row."""
+        rows, columns = (len(edges) - 1 for edges in self.edges)
+        return [(i, j) for i in range(rows) for j in range(columns)]
+
+    def target(self, place: tuple[int, ...]) -> Region:
+        """Where a tile's result goes."""
+        rows, columns = (
+            slice(edges[i] * self.factor, edges[i + 1] * self.factor)
+            for edges, i in zip(self.edges, place, strict=True)
+        )
+        return rows, columns
+
+    def trim(self, result: Array, place: tuple[int, ...]) -> Array:
+        """A tile's result without the overlap; at the picture's border there is none."""
+        cut = []
+        for edges, i in zip(self.edges, place, strict=True):
+            first = 0 if i == 0 else self.overlap * self.factor
+            cut.append(slice(first, first + (edges[i + 1] - edges[i]) * self.factor))
+        return result[tuple(cut)]
+
+
+def divided(shape: tuple[int, ...], tile: int, overlap: int, factor: int, unit: int) -> Grid:
+    """The grid; tiles begin at multiples of `unit`, a last one too narrow to stand alone goes to its neighbour."""
+    if tile < overlap:
+        raise ValueError(
+            f"tile: {tile} pixels are fewer than the overlap of {overlap}; use tiles of {4 * overlap} or more"
+        )
+    step = -(-tile // unit) * unit
+    edges = []
+    for size in shape[:2]:
+        starts = [start for start in range(0, size, step) if start == 0 or size - start >= max(overlap, 2)]
+        edges.append((*starts, size))
+    return Grid((edges[0], edges[1]), overlap, factor)
+
+
+def unit_of(work: Work, stride: int) -> int:
+    """What a tile's first pixel must be a multiple of for its patches to lie where the whole picture's do."""
+    # Gaps are first filled from averages of ever larger blocks, which must lie alike too.
+    return math.lcm(stride, 16) if work.task == "inpaint" else stride
+
+
+def overlap_of(work: Work, unit: int) -> int:
+    """Enough that the tiles' result is the whole picture's to 0.05 grey levels; measured, see docs/cluster.md."""
+    reach = 4 * max(work.operator.patch_shape)
+    if work.task == "inpaint":
+        reach *= 2
+    if work.task == "deblur":
+        reach += 2 * max(np.shape(work.options["kernel"]))
+    return -(-reach // (work.factor * unit)) * unit
+
+
+def regions_of(
+    places: list[tuple[int, int]], shape: tuple[int, ...], side: int, rim: int
+) -> list[tuple[Region, Region]]:
+    """Samples, squares of a grid, with their rims, as regions of the picture; and what counts in each."""
+    found = []
+    for place in places:
+        outer, inner = [], []
+        for i, size in zip(place, shape[:2], strict=True):
+            first, last = i * side, min((i + 1) * side, size)
+            low, high = max(first - rim, 0), min(last + rim, size)
+            outer.append(slice(low, high))
+            inner.append(slice(first - low, last - low))
+        found.append(((outer[0], outer[1]), (inner[0], inner[1])))
+    return found
+
+
+def evenly(places: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """At most `count` of the places, spread over the picture: every so-manieth along a curve that keeps near."""
+
+    def interleaved(place: tuple[int, int]) -> int:
+        return sum(((place[axis] >> bit) & 1) << (2 * bit + axis) for bit in range(24) for axis in (0, 1))
+
+    along = sorted(places, key=interleaved)
+    picked = np.unique(np.round(np.linspace(0, len(along) - 1, min(count, len(along)))).astype(int))
+    return [along[i] for i in picked]
+
+
+def find_paths(
+    work: Work, crops: list[Array], masks: list[Array] | list[None], insides: list[Region]
+) -> list[Path]:
+    """The steps that all tiles will take; a task, see :func:`cosparse.cluster.path.survey`."""
+
+    def found() -> list[Path]:
+        calls, counted = [], []
+        for crop, mask, inside in zip(crops, masks, insides, strict=True):
+            heard = overheard(lambda crop=crop, mask=mask: work(crop, mask))  # type: ignore[misc]
+            if heard:  # nothing is to be done where no pixel is missing
+                calls.append(heard)
+                whole = np.zeros([side * work.factor for side in crop.shape[:2]], bool)
+                whole[tuple(slice(s.start * work.factor, s.stop * work.factor) for s in inside)] = True
+                counted.append(whole)
+        return survey(calls, counted) if calls else []
+
+    return on_worker(work.version, found)
+
+
+def repair_block(
+    pixels: Array, *mask: Array, work: Work, grid: Grid, paths: list[Path], block_info: Any = None
+) -> Array:
+    """A tile with its overlap, repaired and trimmed: the function that `map_overlap` maps."""
+    place = block_info[0]["chunk-location"][:2]
+    known = mask[0].reshape(mask[0].shape[:2]) if mask else None
+    if known is not None and known.all():
+        rows, columns = grid.target(place)
+        raise ValueError(
+            f"mask: no pixel is known around rows {rows.start} to {rows.stop}, columns {columns.start} to "
+            f"{columns.stop}; use larger tiles"
+        )
+    result = on_worker(work.version, follow, paths, lambda: work(pixels, known))
+    return np.ascontiguousarray(grid.trim(result, place))
