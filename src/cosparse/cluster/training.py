@@ -17,7 +17,7 @@ from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
 from cosparse.images import find_images, read_grey
 from cosparse.kernels.fused import CHUNK
 from cosparse.learning.objective import Matrix, PatchSparsity
-from cosparse.patches import grey_images, _sample
+from cosparse.patches import _sample, grey_images
 from cosparse.penalty import Penalty
 
 Patches = NDArray[np.float32]
