@@ -27,7 +27,7 @@ def example(page, title: str) -> None:
     page.locator("#stage .note").wait_for()
 
 
-def test_desktop(browse, shoot, tmp_path):
+def test_desktop(browse, shoot):
     page = browse()
     shoot(page, "start")
     example(page, "A cat")
@@ -49,6 +49,11 @@ def test_desktop(browse, shoot, tmp_path):
     shoot(page, "paint")
     repair(page)
     shoot(page, "inpaint")
+
+
+def test_other_tasks(browse, shoot, tmp_path):
+    page = browse()
+    page.set_default_timeout(600_000)
     example(page, "An astronaut")
     choose(page, "Upscale")
     page.get_by_text("x3", exact=True).click()
