@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ settings.register_profile(
 )
 settings.load_profile("cosparse")
 
+WAIT = 120  # seconds for a cluster: only to fail instead of hanging
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -77,3 +81,74 @@ def taylor_slope():
         return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
 
     return measure
+
+
+@pytest.fixture(scope="session")
+def scene(photograph, other_photograph):
+    """Two unlike halves, so that the tiles differ."""
+    return np.concatenate([photograph, other_photograph], axis=1)[:180, 60:330]
+
+
+def dask_process(*arguments, **environment):
+    command = [str(Path(sys.executable).with_name("dask")), *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
+    )
+
+
+class Processes:
+    """A scheduler and workers, each a process of its own, on loopback."""
+
+    def __init__(self, folder):
+        self.file = folder / "scheduler.json"
+        options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", self.file)
+        self.processes = [dask_process("scheduler", *options)]
+
+    def worker(self, **environment):
+        options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--scheduler-file", self.file)
+        self.processes.append(dask_process("worker", *options, **environment))
+        return self.processes[-1]
+
+    @property
+    def address(self):
+        return json.loads(self.file.read_text())["address"]
+
+    def wait(self):
+        from distributed import Client
+
+        return Client(scheduler_file=str(self.file), timeout=WAIT)
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="session")
+def separate(tmp_path_factory):
+    """A scheduler and two workers; tests that kill a worker start another."""
+    processes = Processes(tmp_path_factory.mktemp("dask"))
+    for _ in range(2):
+        processes.worker()
+    with processes.wait() as client:
+        client.wait_for_workers(2, timeout=WAIT)
+        processes.client = client
+        yield processes
+    processes.end()
+
+
+@pytest.fixture
+def apart(tmp_path):
+    """A scheduler without workers, for one test."""
+    processes = Processes(tmp_path)
+    yield processes
+    processes.end()
+
+
+@pytest.fixture(scope="session")
+def local():
+    """A LocalCluster of two worker processes."""
+    from cosparse import cluster
+
+    with cluster.connect(workers=2) as client:
+        yield client

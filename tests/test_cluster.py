@@ -11,92 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import WAIT
+from test_cluster_tiles import as_zarr, noisy, rms
 
 import cosparse
 from cosparse import cluster
 from cosparse.cli import main
 from cosparse.cluster.connection import on_worker
-from cosparse.cluster.picture import _Job
 from cosparse.images import read_image, write_image
 from cosparse.kernels.threads import spread
-from cosparse.reconstruction import measurement
-
-zarr = pytest.importorskip("zarr")
-tifffile = pytest.importorskip("tifffile")
 
 RUN = cosparse.Settings(iterations=25)
-WAIT = 120  # seconds: only to fail instead of hanging
-
-
-def dask_process(*arguments, **environment):
-    command = [str(Path(sys.executable).with_name("dask")), *map(str, arguments)]
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
-    )
-
-
-class Processes:
-    """A scheduler and workers, each a process of its own, on loopback."""
-
-    def __init__(self, folder):
-        self.file = folder / "scheduler.json"
-        options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", self.file)
-        self.processes = [dask_process("scheduler", *options)]
-
-    def worker(self, **environment):
-        options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--scheduler-file", self.file)
-        self.processes.append(dask_process("worker", *options, **environment))
-        return self.processes[-1]
-
-    @property
-    def address(self):
-        import json
-
-        return json.loads(self.file.read_text())["address"]
-
-    def wait(self):
-        from distributed import Client
-
-        return Client(scheduler_file=str(self.file), timeout=WAIT)
-
-    def end(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
-@pytest.fixture(scope="module")
-def separate(tmp_path_factory):
-    """Scheduler and three workers; tests that kill a worker start another."""
-    processes = Processes(tmp_path_factory.mktemp("dask"))
-    for _ in range(2):
-        processes.worker()
-    with processes.wait() as client:
-        client.wait_for_workers(2, timeout=WAIT)
-        processes.client = client
-        yield processes
-    processes.end()
-
-
-@pytest.fixture(scope="module")
-def local():
-    with cluster.connect(workers=2) as client:
-        yield client
-
-
-def noisy(image, sigma=20.0):
-    return image + sigma * np.random.default_rng(0).standard_normal(image.shape)
-
-
-def as_zarr(path, pixels, chunks=70):
-    sides = (chunks, chunks, *pixels.shape[2:])
-    array = zarr.create_array(path, shape=pixels.shape, chunks=sides, dtype=pixels.dtype)
-    array[:] = pixels
-    return path
-
-
-def rms(a, b, scale=1.0):
-    return float(np.sqrt(np.mean((a.astype(float) - b.astype(float)) ** 2))) / scale
 
 
 # --- learning -----------------------------------------------------------------------------------------
@@ -189,186 +114,6 @@ def test_learning_goes_on_after_its_client_was_killed(separate, pictures, tmp_pa
     np.testing.assert_allclose(again.operator.matrix, whole.operator.matrix, atol=1e-5)
 
 
-# --- a picture by tiles ---------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def scene(photograph, other_photograph):
-    """Two unlike halves, so that the tiles differ."""
-    return np.concatenate([photograph, other_photograph], axis=1)[:180, 60:330]
-
-
-def colour(grey):
-    return np.stack([grey, 255 - grey, np.roll(grey, 3, axis=0)], axis=-1)
-
-
-def cases(scene):
-    """Each task: pixels, the whole picture's result, and the arguments of the repair by tiles."""
-    deep = np.clip(noisy(colour(scene)) * 257, 0, 65535).astype(np.uint16)
-    gaps = np.random.default_rng(1).random(scene.shape) < 0.5
-    kernel = measurement.gaussian_kernel(1.2)
-    blurred = measurement.blur(kernel, scene.shape).matvec(scene.ravel().astype(np.float32)).reshape(scene.shape)
-    blurred = (blurred / 255 + noisy(np.zeros(scene.shape), 0.01)).astype(np.float32)
-    small = scene[:90, :130]
-    yield "denoise", deep, cosparse.denoise(deep, channel_axis=-1), {}
-    yield "inpaint", scene, cosparse.inpaint(scene, gaps), {"mask": gaps}
-    yield "upscale", small, cosparse.upscale(small, 2), {"factor": 2}
-    yield "deblur", blurred, cosparse.deblur(blurred, kernel), {"kernel": kernel}
-
-
-def seam_and_inside(difference, tile):
-    """The largest mean jump of the difference across a tile border, and across any other line."""
-    jumps = [np.abs(np.diff(difference, axis=axis)).mean(axis=1 - axis) for axis in (0, 1)]
-    seams = np.concatenate([jump[tile - 1 :: tile] for jump in jumps])
-    inside = np.concatenate([np.delete(jump, np.s_[tile - 1 :: tile]) for jump in jumps])
-    return seams.max(), inside.max()
-
-
-def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path):
-    for task, pixels, whole, options in cases(scene):
-        source, target = as_zarr(tmp_path / f"{task}.zarr", pixels), tmp_path / f"{task}.out.zarr"
-        report = cluster.repair_picture(task, source, target, tile=80, client=local, **options)
-        result = zarr.open_array(target, mode="r")[:]
-        white = 1.0 if pixels.dtype.kind == "f" else np.iinfo(pixels.dtype).max
-        assert (result.shape, result.dtype) == (whole.shape, whole.dtype), task
-        assert report.tiles > 1, task
-        assert rms(result, whole, white / 255) < 0.05, task
-    assert not list(tmp_path.glob("*.part"))
-
-
-def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path, monkeypatch):
-    """Few samples, as of a picture larger than all of them: near the whole's result, and the same on both sides."""
-    monkeypatch.setattr("cosparse.cluster.picture.SAMPLES", 4)
-    unit = (noisy(scene, 15) / 255).astype(np.float32)
-    cluster.repair_picture("denoise", unit, tmp_path / "out.zarr", sigma=15 / 255, tile=64, client=local)
-    difference = (zarr.open_array(tmp_path / "out.zarr")[:] - cosparse.denoise(unit, 15 / 255)) * 255
-    assert 0 < np.sqrt((difference**2).mean()) < 0.1
-    seam, inside = seam_and_inside(difference, 64)
-    assert seam <= inside
-    tiles = [[unit[i : i + 64, j : j + 64] for j in range(0, 270, 64)] for i in (0, 64, 128)]
-    apart = np.block([[cosparse.denoise(tile, 15 / 255) for tile in row] for row in tiles])
-    seam, inside = seam_and_inside((apart - cosparse.denoise(unit, 15 / 255)) * 255, 64)
-    assert seam > 1.5 * inside  # tiles on their own do show
-
-
-def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosparse.cluster.picture.SAMPLES", 4)  # too many pixels for one task, then
-    pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
-    report = cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", tile=50, client=local, quality="fast")
-    assert report.sigma == pytest.approx(cosparse.estimate_sigma(pixels, channel_axis=-1), rel=1e-3)
-
-
-def test_tiff_in_and_out(local, scene, tmp_path):
-    pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
-    options = {"tile": (64, 64), "photometric": "rgb", "resolution": (300, 300), "resolutionunit": 2}
-    tifffile.imwrite(tmp_path / "in.tif", pixels, bigtiff=True, **options)
-    cluster.repair_picture("denoise", tmp_path / "in.tif", tmp_path / "out.tif", tile=128, client=local)
-    whole = cosparse.denoise(pixels, channel_axis=-1)
-    result = read_image(tmp_path / "out.tif")
-    assert rms(result.pixels, whole) < 0.05
-    assert result.metadata["dpi"] == (300, 300)
-    with tifffile.TiffFile(tmp_path / "out.tif") as file:
-        assert file.pages[0].is_tiled
-
-
-def test_a_worker_killed_and_a_client_killed_lose_no_tile(separate, scene, tmp_path):
-    unit = noisy(np.tile(scene, (2, 1)), 15).clip(0, 255).astype(np.uint8)
-    source = as_zarr(tmp_path / "in.zarr", unit)
-    command = (
-        "import sys; from cosparse import cluster\n"
-        "with cluster.connect(sys.argv[1]) as client:\n"
-        "    cluster.repair_picture('denoise', sys.argv[2], sys.argv[3], tile=48, client=client, quality='fast',\n"
-        "                           callback=lambda *done: print(*done, flush=True))"
-    )
-    target = tmp_path / "out.zarr"
-    line = [sys.executable, "-c", command, separate.address, str(source), str(target)]
-    with subprocess.Popen(line, stdout=subprocess.PIPE) as client:
-        assert client.stdout.readline().split()[0] == b"1"
-        client.kill()
-    assert not target.exists()
-    victim = separate.worker()
-    separate.client.wait_for_workers(3, timeout=WAIT)
-    calls = []
-
-    def strike(done, total):
-        calls.append(done)
-        if len(calls) == 3:
-            victim.kill()
-
-    options = {"quality": "fast", "callback": strike}
-    report = cluster.repair_picture("denoise", source, target, tile=48, client=separate.client, **options)
-    assert victim.wait(WAIT) == -signal.SIGKILL
-    assert 0 < report.resumed < report.tiles
-    assert len(calls) == report.tiles - report.resumed
-    assert rms(zarr.open_array(target)[:], cosparse.denoise(unit, quality="fast")) < 0.05
-
-
-def test_tiles_of_another_repair_are_not_mixed_in(local, scene, tmp_path, monkeypatch):
-    target, options = tmp_path / "out.zarr", {"tile": 80, "client": local, "quality": "fast"}
-
-    def fail(*_):
-        raise RuntimeError("stop here")
-
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stop here"):
-        patch.setattr(_Job, "_finish", fail)
-        cluster.repair_picture("denoise", scene, target, sigma=9, **options)
-    with pytest.raises(FileExistsError, match="another repair, which differs in options"):
-        cluster.repair_picture("denoise", scene, target, sigma=5, **options)
-    report = cluster.repair_picture("denoise", scene, target, sigma=5, force=True, **options)
-    assert report.resumed == 0
-    with pytest.raises(FileExistsError, match="exists"):
-        cluster.repair_picture("denoise", scene, target, sigma=5, **options)
-
-
-@pytest.mark.parametrize(
-    ("task", "options", "message"),
-    [
-        ("denoise", {"tile": 20}, "tile: 20 pixels are fewer than the overlap of 32"),
-        ("reconstruct", {}, "reconstruct: every measurement depends on the whole picture"),
-        ("deblur", {"kernel": np.ones((3, 3)), "border": "periodic"}, "border='periodic': every measurement"),
-        ("inpaint", {}, "mask: inpaint needs one"),
-        ("inpaint", {"mask": np.ones((4, 4), bool)}, r"mask: has shape \(4, 4\)"),
-        (
-            "inpaint",
-            {"mask": np.arange(270) < np.full((180, 1), 250), "tile": 64, "quality": "fast"},
-            "no pixel is known around rows",
-        ),
-    ],
-)
-def test_what_tiles_cannot_do_is_refused(local, scene, tmp_path, task, options, message):
-    with pytest.raises(ValueError, match=message):
-        cluster.repair_picture(task, scene, tmp_path / "out.zarr", client=local, **options)
-
-
-@pytest.fixture
-def tiny_disk(tmp_path, local):
-    """A folder that 200 kB fill: a disk of that size, or where none may be mounted, a limit on the workers' files."""
-    import resource
-
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = not subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)], capture_output=True
-    ).returncode
-    old = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-    if not mounted:
-        local.run(resource.setrlimit, resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
-    yield folder
-    if mounted:
-        subprocess.run(["umount", str(folder)], check=True)
-    else:
-        local.run(resource.setrlimit, resource.RLIMIT_FSIZE, old)
-
-
-def test_a_full_disk_is_said_and_what_is_done_kept(local, scene, tiny_disk):
-    rough = np.random.default_rng(0).integers(0, 65535, (500, 500), dtype=np.uint16)
-    with pytest.raises(OSError, match=r"out\.zarr: cannot be written \(.*\); make room and run again") as caught:
-        cluster.repair_picture("denoise", rough, tiny_disk / "out.zarr", sigma=99, tile=64, client=local)
-    assert "Traceback" not in str(caught.value)
-    assert (tiny_disk / "out.zarr.part" / "job.json").exists()
-    assert not (tiny_disk / "out.zarr").exists()
-
-
 # --- many pictures --------------------------------------------------------------------------------------
 
 
@@ -413,39 +158,31 @@ def test_what_may_pass_is_tried_again(local, tmp_path):
 # --- the cluster itself ---------------------------------------------------------------------------------
 
 
-def test_workers_of_another_version_are_refused(tmp_path, scene):
+def test_workers_of_another_version_are_refused(apart, tmp_path, scene):
     package = tmp_path / "other" / "cosparse"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("__version__ = '0.0.9'\n")
-    processes = Processes(tmp_path)
-    try:
-        processes.worker(PYTHONPATH=str(package.parent))
-        with processes.wait() as client:
-            client.wait_for_workers(1, timeout=WAIT)
-            expected = rf"this is cosparse {cosparse.__version__}, but tcp://.* has 0\.0\.9"
-            with pytest.raises(RuntimeError, match=expected):
-                cluster.repair_picture("denoise", scene, tmp_path / "out.zarr", client=client)
-            with pytest.raises(RuntimeError, match="0.0.9"), cluster.connect(processes.address):
-                pass
-    finally:
-        processes.end()
+    apart.worker(PYTHONPATH=str(package.parent))
+    with apart.wait() as client:
+        client.wait_for_workers(1, timeout=WAIT)
+        expected = rf"this is cosparse {cosparse.__version__}, but tcp://.* has 0\.0\.9"
+        with pytest.raises(RuntimeError, match=expected):
+            cluster.repair_picture("denoise", scene, tmp_path / "out.zarr", client=client)
+        with pytest.raises(RuntimeError, match=expected), cluster.connect(apart.address):
+            pass
     with pytest.raises(RuntimeError, match="asked by cosparse 9.9"):  # one that joined later
         on_worker("9.9", len, [])
 
 
-def test_a_scheduler_that_is_not_there_or_has_no_workers(tmp_path, capfd):
+def test_a_scheduler_that_is_not_there_or_has_no_workers(apart):
     def refused(kind, message, address):
         with pytest.raises(kind, match=message), cluster.connect(address, wait=1):
             pass
 
     refused(ConnectionError, "scheduler: tcp://127.0.0.1:9 does not answer", "tcp://127.0.0.1:9")
     refused(ValueError, "scheduler: 'nonsense://x' is not an address", "nonsense://x")
-    processes = Processes(tmp_path)
-    try:
-        processes.wait().close()
-        refused(ConnectionError, "has no workers; start some with: dask worker", processes.address)
-    finally:
-        processes.end()
+    apart.wait().close()
+    refused(ConnectionError, "has no workers; start some with: dask worker", apart.address)
 
 
 def test_kernels_keep_to_the_workers_thread():

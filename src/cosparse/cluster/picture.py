@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,12 @@ from typing import Any
 import numpy as np
 
 import cosparse
+from cosparse.cluster.care import check, explained, write_tile
 from cosparse.cluster.connection import using
 from cosparse.cluster.noise import estimate_level
 from cosparse.cluster.sources import TIFF, OnDisk, as_dask, write_tiff
 from cosparse.cluster.tiles import (
     CELL,
-    TASKS,
     Grid,
     Work,
     divided,
@@ -117,7 +115,7 @@ class _Job:
         self, task: str, source: Any, mask: Any, goal: Path, tile: int, overlap: int | None, options: dict[str, Any]
     ) -> None:
         self.source, self.goal, self.part = source, goal, goal.with_name(goal.name + ".part")
-        _check(task, source, mask, options)
+        check(task, source, mask, options)
         colour = source.ndim == 3
         options.setdefault("data_range", None)
         if options["data_range"] is None:
@@ -153,7 +151,7 @@ class _Job:
             factor, first = self.work.factor, self.grid.chunks
             shape = (*(side * factor for side in self.source.shape[:2]), *self.source.shape[2:])
             chunks = (*(sides[0] * factor for sides in first), *self.source.shape[2:])
-            with _explained(self.goal):
+            with explained(self.goal):
                 fresh = self.part / "fresh.zarr"
                 zarr.create_array(fresh, shape=shape, chunks=chunks, dtype=self.source.dtype, overwrite=True)
                 os.replace(fresh, store)
@@ -183,7 +181,7 @@ class _Job:
             found["sigma"] = self._level(client)
             options.update(found)
         paths = self._paths(client)
-        with _explained(self.goal):
+        with explained(self.goal):
             (self.part / "done").mkdir(parents=True)
             with replacing(record) as temporary:
                 temporary.write_text(json.dumps({"job": identity, "found": found, "paths": paths}))
@@ -213,7 +211,8 @@ class _Job:
             places, side = [(0, 0)], max(self.source.shape[:2])
         elif self.mask is not None and not self.work.options.get("sigma"):
             places = self._with_gaps(client, side) or places
-        regions = regions_of(evenly(places, SAMPLES), self.source.shape, side, self.overlap)
+        rim = -(-self.overlap // (2 * self.unit)) * self.unit  # half: what counts is sums over all samples, not a pixel
+        regions = regions_of(evenly(places, SAMPLES), self.source.shape, side, rim)
         crops = [self.array[outer] for outer, _ in regions]
         masks = [None if self.mask is None else self.mask[outer] for outer, _ in regions]
         task = delayed(find_paths, pure=False)(self.work, crops, masks, [inner for _, inner in regions])
@@ -256,11 +255,11 @@ class _Job:
             chunks=tuple(tuple(side * factor for side in axis) for axis in sides) + self.array.chunks[2:], **shared,
         )  # fmt: skip
         blocks = repaired.to_delayed().reshape(repaired.numblocks[:2])
-        write = delayed(_write, pure=False)
+        write = delayed(write_tile, pure=False)
         tasks = [write(blocks[place], str(self.part), place, self.grid.target(place)) for place in todo]
         futures = client.compute(tasks, retries=RETRIES)
         try:
-            with _explained(self.goal, self.part):
+            with explained(self.goal, self.part):
                 for future, outcome in as_completed(futures, client.loop, with_results=True, raise_errors=False):
                     if future.status != "finished":
                         raise outcome[1] if isinstance(outcome, tuple) else outcome
@@ -273,7 +272,7 @@ class _Job:
 
     def _finish(self, store: Path) -> None:
         """The result under its own name, and nothing else left."""
-        with _explained(self.goal, self.part):
+        with explained(self.goal, self.part):
             if self.goal.suffix.lower() in TIFF:
                 with replacing(self.goal) as temporary:
                     metadata = self.source.metadata if isinstance(self.source, OnDisk) else {}
@@ -307,57 +306,3 @@ class _Job:
             "tile": self.tile,
             "overlap": self.overlap,
         }
-
-
-def _check(task: str, source: Any, mask: Any, options: dict[str, Any]) -> None:
-    """Before any work."""
-    if task == "reconstruct" or options.get("border") == "periodic":
-        asked = "reconstruct" if task == "reconstruct" else "border='periodic'"
-        raise ValueError(
-            f"{asked}: every measurement depends on the whole picture, so that tiles cannot be repaired one by one; "
-            f"use cosparse.{task} on a picture that fits in memory"
-        )
-    if task not in TASKS:
-        raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
-    unknown = set(options) - {"sigma", "operator", "weight", "quality", "data_range", *_OWN.get(task, ())}
-    if unknown:
-        raise TypeError(f"{task} has no option {', '.join(sorted(unknown))}")
-    missing = [name for name in _OWN.get(task, ()) if name != "border" and options.get(name) is None]
-    if missing:
-        raise TypeError(f"{missing[0]}: {task} needs it")
-    if (mask is not None) != (task == "inpaint"):
-        raise ValueError("mask: inpaint needs one, and nothing else takes one")
-    if not (source.ndim == 2 or (source.ndim == 3 and source.shape[2] <= 4)) or 0 in source.shape:
-        raise ValueError(f"source: expected (h, w) or (h, w, 1 to 4 channels), got shape {tuple(source.shape)}")
-
-
-_OWN = {"upscale": ("factor",), "deblur": ("kernel", "border")}
-
-
-@contextlib.contextmanager
-def _explained(goal: Path, part: Path | None = None) -> Iterator[None]:
-    """Full disks and lost workers in words that say what to do."""
-    from distributed import KilledWorker
-
-    kept = f"; the finished tiles are kept in {part}, the same call goes on from them" if part else ""
-    try:
-        yield
-    except KilledWorker as problem:
-        raise RuntimeError(
-            f"{goal}: workers died again and again over one tile, perhaps for lack of memory; use smaller tiles{kept}"
-        ) from problem
-    except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        raise OSError(
-            problem.errno, f"{goal}: cannot be written ({os.strerror(problem.errno)}); make room and run again{kept}"
-        ) from problem
-
-
-def _write(pixels: Any, part: str, place: tuple[int, int], region: tuple[slice, slice]) -> None:
-    """A tile's pixels, and then the mark that they are all there."""
-    import zarr
-
-    zarr.open_array(Path(part) / "tiles.zarr", mode="r+")[region] = pixels
-    with replacing(Path(part) / "done" / f"{place[0]}.{place[1]}") as temporary:
-        temporary.touch()
