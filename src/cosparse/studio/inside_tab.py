@@ -86,7 +86,7 @@ class InsideTab:
 def responses(operator: AnalysisOperator, work: NDArray[Any]) -> NDArray[np.float64]:
     """How much of the prior's energy the patch around each pixel has, on a picture small enough to show.
 
-    >>> responses(AnalysisOperator.dct(4), np.full((9, 9), 50, np.float32)).max() < 1e-6  # flat: silent
+    >>> bool(responses(AnalysisOperator.dct(4), np.full((9, 9), 50, np.float32)).max() < 1e-6)  # flat: silent
     True
     """
     grey = work if work.ndim == 2 else work.mean(axis=-1)
