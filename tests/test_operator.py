@@ -298,11 +298,31 @@ def test_a_write_that_fails_leaves_the_old_file(saved, monkeypatch):
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_the_shipped_operator(photograph):
-    operator = load_operator()
-    assert operator.patch_shape == (8, 8)
-    assert operator.provenance
+@pytest.mark.parametrize("name", ["goal", "default"])
+def test_the_shipped_operators(name, photograph):
+    operator = load_operator(name)
+    assert operator.patch_shape == (8, 8) and operator.refined == (name == "default")
+    assert operator.provenance["command"].startswith(f"python -m cosparse.operators.make {name}")
     assert operator.coherence < 0.99 and operator.condition < 100
     patches = sample_patches(photograph, count=500)
     random = random_operator(*operator.shape[:1], (8, 8))
     assert operator.cosparsity(patches).mean() > 2 * random.cosparsity(patches).mean()
+
+
+def test_a_refined_operator_follows_the_noise(tmp_path):
+    plain = AnalysisOperator.dct(3)
+    exponents = np.stack([np.linspace(1, 2, 8), np.full(8, -0.5)])
+    refined = AnalysisOperator(
+        plain.matrix, (3, 3), Penalty.log(1.0), np.arange(8.0), {"stride": "2"}, np.full(8, 0.4), exponents
+    )
+    assert refined.refined and refined.stride == 2 and not plain.refined and plain.stride is None
+    assert plain.at(10.0) is plain
+    at = refined.at(100.0)
+    np.testing.assert_allclose(at.weights, np.arange(8) * 4 ** exponents[0], rtol=1e-6)
+    np.testing.assert_allclose(at.atoms, plain.matrix * 0.2, rtol=1e-6)
+    refined.save(tmp_path / "a.safetensors")
+    again = load_operator(tmp_path / "a.safetensors")
+    assert again == refined and again != at
+    for field in ({"scale": [1.0]}, {"scale": np.full(8, -1.0)}, {"exponents": np.zeros((3, 8))}):
+        with pytest.raises(ValueError, match=next(iter(field))):
+            AnalysisOperator(plain.matrix, (3, 3), **field)

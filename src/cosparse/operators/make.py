@@ -3,12 +3,11 @@
     python -m cosparse.operators.make goal
     python -m cosparse.operators.make goal-large --images data/train/goal
     python -m cosparse.operators.make default --images data/train/bsd400 --checkpoint default.ckpt
-    python -m cosparse.operators.make large --images data/train/bsd400 --checkpoint large.ckpt
 
 learns or refines an operator and writes it beside this file, or to --output. `goal` is learned the paper's way from
-photographs that come with scikit-image, `goal-large` from the training images of the paper's authors; `default` and
-`large` go on from them, refined for denoising on the training photographs of BSD. On the same machine and library
-versions the atoms are the same to the last bit; on others they agree to rounding.
+photographs that come with scikit-image, `goal-large` from the training images of the paper's authors; `default` goes on
+from `goal`, refined for denoising on the training photographs of BSD. On the same machine and library versions the
+atoms are the same to the last bit; on others they agree to rounding.
 """
 
 from __future__ import annotations
@@ -64,7 +63,6 @@ class Refinement:
 
 RECIPES: dict[str, Recipe | Refinement] = {
     "default": Refinement(start="goal", stride=2, steps=1000),
-    "large": Refinement(start="goal-large", stride=3, steps=120),
     "goal": Recipe(size=8, rows=128, count=100_000, kappa=4000, mu=0.2, nu=3000, iterations=500),
     "goal-large": Recipe(
         size=12, rows=288, count=150_000, kappa=12000, mu=0.5, nu=3000, iterations=600,

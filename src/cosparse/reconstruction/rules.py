@@ -15,7 +15,7 @@ from cosparse.penalty import Penalty
 _Constants = tuple[float, float, int]  # weight, nu, iterations of a stage
 _Factors = tuple[float, float, float, int]  # noise level, factor on the weights, on nu, iterations
 
-OPERATORS = {"fast": "default", "balanced": "default", "best": "large"}
+OPERATORS = {"fast": "default", "balanced": "default", "best": "default"}
 QUALITIES = tuple(OPERATORS)
 
 # Patches a quarter of their size apart cost 0.02-0.04 dB; "fast" goes one pixel further, "best" one pixel nearer.
@@ -89,7 +89,7 @@ def _refined_plan(task: str, sigma: float, level: int, weight: float | None, ope
             Stage(lam * factor, Penalty.log(operator.penalty.nu * sharper), count, max(noise, LEAST_NOISE))
             for noise, lam, sharper, count in stages
         ),
-        min((operator.stride or 1) + (1, 0, 0)[level], *operator.patch_shape),
+        min((operator.stride or 1) + (1, 0, 0)[level], *operator.patch_shape),  # nearer than trained is worse
         TOLERANCE[level],
     )
 
@@ -146,7 +146,7 @@ _STAGES = {
 
 
 def _denoising_refined(sigma: float, level: int) -> list[_Factors]:
-    count = float(np.interp(sigma, [5, 15, 25, 50], [9, 15, 20, 40])) * (0.75, 1.0, 1.5)[level]
+    count = float(np.interp(sigma, [5, 15, 25, 50], [10, 16, 22, 48])) * (0.75, 1.0, 1.4)[level]
     return [(sigma, 1.0, 1.0, round(count))]
 
 
