@@ -140,6 +140,28 @@ def test_too_much_for_a_jpeg_loses_the_makers_note_only():
     assert "exif" not in read_image(written(full.pixels, full, "jpeg")).metadata
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_the_cameras_thumbnail_is_not_kept(order):
+    """It would still show what was painted out."""
+    small = io.BytesIO()
+    Image.fromarray(noise((9, 9))).save(small, "jpeg")
+    block = camera(order).tobytes()
+    body, size = block.removeprefix(module.PREFIX), len(block) - len(module.PREFIX)
+    first = struct.unpack_from(order + "I", body, 4)[0]
+    link = first + 2 + 12 * struct.unpack_from(order + "H", body, first)[0]
+    directory = struct.pack(order + "HHHIIHHIII", 2, 513, 4, 1, size + 30, 514, 4, 1, small.tell(), 0)
+    body = body[:link] + struct.pack(order + "I", size) + body[link + 4 :] + directory + small.getvalue()
+    out = io.BytesIO()
+    Image.fromarray(noise((8, 8))).save(out, "jpeg", exif=module.PREFIX + body)
+    assert Image.open(out).getexif().get_ifd(-1)[514] == small.tell()  # it was there
+    kept = read_image(out.getvalue()).metadata["exif"]
+    assert small.getvalue()[20:60] in out.getvalue() and small.getvalue()[20:60] not in kept
+    exif = Image.Exif()
+    exif.load(kept)
+    assert not exif.get_ifd(-1)
+    check(exif)
+
+
 def test_words_about_the_layout_of_a_file_are_not_carried():
     """A stack of ImageJ's describes itself as one in its description; the result is another file."""
     out = io.BytesIO()

@@ -22,7 +22,7 @@ def double(prior):
 
     def evaluate(image):
         return reference.image_sparsity(
-            operator.matrix.astype(float), weights, np.asarray(image, float), operator.patch_shape,
+            operator.atoms.astype(float), weights, np.asarray(image, float), operator.patch_shape,
             (down, across), prior.penalty.code, prior.penalty.nu, prior.penalty.p,
         )  # fmt: skip
 
@@ -60,7 +60,7 @@ def test_the_definition_in_four_loops():
     for i in range(5):
         for j in range(4):
             patch = [image[np.clip(i + a, 0, 4), np.clip(j + b, 0, 3)] for a in (-1, 0, 1) for b in (-1, 0, 1)]
-            total += np.log1p(0.1 * (operator.matrix.astype(float) @ patch) ** 2).sum()
+            total += np.log1p(0.1 * (operator.atoms.astype(float) @ patch) ** 2).sum()
     assert Prior(operator, penalty)(image)[0] == pytest.approx(total, rel=1e-5)
 
 
@@ -84,7 +84,7 @@ def test_a_weight_means_the_same_at_every_stride(photograph):
 def test_weights_of_atoms_count():
     """An atom of weight 0 is not there, one of weight 2 is there twice."""
     image = np.random.default_rng(0).random((9, 9)).astype(np.float32) * 255
-    atoms = AnalysisOperator.dct(4).matrix[:3]
+    atoms = AnalysisOperator.dct(4).atoms[:3]
     weighted = AnalysisOperator(atoms, (4, 4), weights=[2, 1, 0])
     listed = AnalysisOperator(atoms[[0, 0, 1]], (4, 4))
     a, b = (Prior(operator, Penalty.log(0.1))(image) for operator in (weighted, listed))

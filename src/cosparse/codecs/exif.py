@@ -23,6 +23,7 @@ FIRST = frozenset(
     {DESCRIPTION, 271, 272, ORIENTATION, SOFTWARE, 306, 315, 316, 18246, 18249, 33432, *range(40091, 40096), EXIF, GPS}
 )
 BELOW = {0: {EXIF, GPS}, EXIF: {INTEROPERABILITY}}  # what other directories a directory has
+THUMBNAIL, THUMBNAIL_LENGTH = 513, 514
 PREFIX = b"Exif\0\0"
 # Bytes of a value by its type: byte, text, short, long, rational, signed ones, undefined, floats, directory, UTF-8.
 SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 129: 1}
@@ -137,6 +138,29 @@ def upright(block: bytes) -> tuple[int, bytes]:
                     struct.pack_into(form, fixed, entry + 8, 1)
                     return (value if 1 <= value <= 8 else 1), bytes(fixed)
     return 1, block
+
+
+def without_thumbnail(block: bytes) -> bytes:
+    """The block without the small picture some cameras put there, which would still show what was painted out.
+
+    Its place is blanked and its directory unlinked; other bytes stay where they were, as a maker's note relies on.
+    """
+    start = len(PREFIX) if block.startswith(PREFIX) else 0
+    layout, body = Layout(byte_order(block)), bytearray(block[start:])
+    with contextlib.suppress(*BROKEN):
+        if layout.order:
+            (first,) = struct.unpack_from(layout.offset, body, 4)
+            (number,) = struct.unpack_from(layout.length, body, first)
+            second = _entries(io.BytesIO(body), first, layout)[1]
+            if second:
+                entries = _entries(io.BytesIO(body), second, layout)[0]
+                if {THUMBNAIL, THUMBNAIL_LENGTH} <= entries.keys():
+                    at, length = (
+                        struct.unpack(layout.offset, entries[tag][2])[0] for tag in (THUMBNAIL, THUMBNAIL_LENGTH)
+                    )
+                    body[at : at + length] = bytes(len(body[at : at + length]))
+                struct.pack_into(layout.offset, body, first + 2 + 12 * number, 0)
+    return block[:start] + bytes(body)
 
 
 def _parsed(block: bytes, wanted: Collection[int] | None = None) -> Directory:

@@ -42,7 +42,7 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     key = image.info.get("transparency")
     if key is not None and mode in ("1", "L", "I;16", "RGB"):
         values = _keyed(values, key, mode, bits)
-    orientation, block = exif.upright(image.info.get("exif", b""))
+    orientation, block = exif.upright(exif.without_thumbnail(image.info.get("exif", b"")))
     metadata = {
         "exif": block,
         "icc_profile": image.info.get("icc_profile"),
