@@ -59,7 +59,7 @@ def test_other_tasks(browse, shoot, tmp_path):
     page.get_by_text("x3", exact=True).click()
     damage(page, "shrunk")
     repair(page)
-    for _ in range(3):
+    for _ in range(2):
         page.get_by_role("button", name="Zoom in").click()
     shoot(page, "upscale")
     choose(page, "Deblur")

@@ -147,6 +147,8 @@ def test_upscale(browse, picture_file, photograph):
     shown = figures(page)
     assert shown["PSNR after"] > shown["PSNR bicubic"]
     assert downloaded(page).pixels.shape == truth.shape
+    page.get_by_role("button", name="One to one").click()
+    assert page.locator("#stage .sheet").bounding_box()["width"] == pytest.approx(108)
 
 
 def test_deblur(browse, picture_file, photograph):

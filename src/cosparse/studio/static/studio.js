@@ -118,7 +118,7 @@ window.cosparse = (() => {
       const given = value && value.before ? value : null;
       root.classList.toggle("empty", !given);
       if (!given) return;
-      const changed = given.before !== root.dataset.before;
+      const changed = given.before !== root.dataset.before || given.width !== state.width;
       root.dataset.before = given.before;
       root.dataset.result = given.after ? given.stage : "";
       if (changed) before.src = given.before;
