@@ -155,7 +155,7 @@ def _inpainting_refined(sigma: float, level: int) -> list[_Factors]:
     if sigma > 0:
         return [(sigma, 0.75, 1.0, 2 * count)]
     # Known pixels are held exactly and the weight has no effect; the penalty grows sharper.
-    return [(25.0, 1.0, 0.1, count), (25.0, 1.0, 1.0, count), (25.0, 1.0, 5.0, count)]
+    return [(25.0, 1.0, 0.1, count), (25.0, 1.0, 1.0, 2 * count)]
 
 
 def _upscaling_refined(sigma: float, level: int) -> list[_Factors]:
