@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from dask_processes import WAIT, Processes
 from hypothesis import settings
 
 # The same examples every time, and no time limit for each: the machines that run this are noisy.
@@ -18,7 +16,6 @@ settings.register_profile(
 )
 settings.load_profile("cosparse")
 
-WAIT = 120  # seconds for a cluster: only to fail instead of hanging
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -89,41 +86,6 @@ def scene(photograph, other_photograph):
     return np.concatenate([photograph, other_photograph], axis=1)[:180, 60:330]
 
 
-def dask_process(*arguments, **environment):
-    command = [str(Path(sys.executable).with_name("dask")), *map(str, arguments)]
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
-    )
-
-
-class Processes:
-    """A scheduler and workers, each a process of its own, on loopback."""
-
-    def __init__(self, folder):
-        self.file = folder / "scheduler.json"
-        options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--scheduler-file", self.file)
-        self.processes = [dask_process("scheduler", *options)]
-
-    def worker(self, **environment):
-        options = ("--nthreads", 1, "--no-nanny", "--no-dashboard", "--scheduler-file", self.file)
-        self.processes.append(dask_process("worker", *options, **environment))
-        return self.processes[-1]
-
-    @property
-    def address(self):
-        return json.loads(self.file.read_text())["address"]
-
-    def wait(self):
-        from distributed import Client
-
-        return Client(scheduler_file=str(self.file), timeout=WAIT)
-
-    def end(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture(scope="session")
 def separate(tmp_path_factory):
     """A scheduler and two workers; tests that kill a worker start another."""
@@ -152,3 +114,28 @@ def local():
 
     with cluster.connect(workers=2) as client:
         yield client
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty one, to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, capsys):
+    """Run a command line; returns the exit code, and stdout as lines (as records if --json)."""
+
+    import json
+
+    from cosparse.cli import main
+
+    def call(*arguments, code=0):
+        capsys.readouterr()
+        assert main([str(argument) for argument in arguments]) == code
+        out, call.err = capsys.readouterr()
+        lines = out.splitlines()
+        return [json.loads(line) for line in lines] if "--json" in arguments else lines
+
+    return call

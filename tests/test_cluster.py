@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import WAIT
+from dask_processes import WAIT
 from test_cluster_tiles import as_zarr, noisy, rms
 
 import cosparse

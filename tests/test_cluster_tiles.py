@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from conftest import WAIT
+from dask_processes import WAIT
 
 import cosparse
 from cosparse import cluster

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import socket
-import threading
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,57 +14,18 @@ import pytest
 pytest.importorskip("gradio", reason="the web page is not installed: pip install 'cosparse[web]'")
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install 'cosparse[test]'")
 
+from serving import LIMITS, PATIENCE, running  # noqa: E402
+
 from cosparse.images import write_image  # noqa: E402
 from cosparse.studio.limits import Limits  # noqa: E402
-from cosparse.studio.server import listen, loopback_names, web_server  # noqa: E402
-from cosparse.studio.session import Visitors  # noqa: E402
 
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-PATIENCE = 60_000  # milliseconds until a wait counts as failed; the machines that run this are busy
-LIMITS = Limits(upload_bytes=4_000_000, grace=0.3, view_pixels=30_000)
-
-
 def pytest_ignore_collect(collection_path, config):
     """Pictures are drawn only when asked for."""
     return (collection_path.name == "test_studio_pictures.py" and not config.getoption("--studio-pictures")) or None
-
-
-@dataclass
-class Server:
-    """A running page."""
-
-    address: str
-    visitors: Visitors
-
-
-@contextlib.contextmanager
-def running(folder: Path, limits: Limits):
-    """The page on a free port, in this process, so that tests can look behind it."""
-    listening = listen("127.0.0.1", 0)
-    port = listening.getsockname()[1]
-    visitors = Visitors(folder, limits)
-    server = web_server(visitors, port=port, hosts=loopback_names("127.0.0.1"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        until(lambda: server.started or not thread.is_alive())
-        yield Server(f"http://127.0.0.1:{port}", visitors)
-    finally:
-        server.should_exit = True
-        thread.join()
-        listening.close()
-
-
-def until(condition, what: str = "the condition"):
-    """Wait for something that is not on the page."""
-    end = time.monotonic() + PATIENCE / 1000
-    while not (value := condition()):
-        assert time.monotonic() < end, f"{what} did not come about"
-        threading.Event().wait(0.02)
-    return value
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from conftest import LIMITS, PATIENCE, running, until
+from serving import LIMITS, PATIENCE, running, until
 from steps import damage, downloaded, figures, more, open_picture, repair, upload
 
 import cosparse
