@@ -99,7 +99,7 @@ _add(
     refine.refine,
     "OP IMAGES... -o FILE [OPTIONS]",
     "mine.safetensors photos/ -o better.safetensors",
-    "dct:7 photos/ -o small.safetensors --sigma 25 --checkpoint run.ckpt",
+    "dct:7 photos/ -o small.safetensors --sigma 25",
 )
 _add(look.inspect, "[OP] [OPTIONS]", "mine.safetensors --atoms atoms.png")
 _add(look.compare, "A B [OPTIONS]", "truth.png repaired.png")

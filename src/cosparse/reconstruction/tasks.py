@@ -53,7 +53,8 @@ def denoise(
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda of Eq. (recovery) on the scale of 0..255, instead of the one chosen from sigma.
+        lambda of Eq. (recovery) on the scale of 0..255, instead of the one chosen from sigma. With a refined operator,
+        such as the default, it is a factor on the weights that training gave it, and 1 for denoising.
     quality : {"fast", "balanced", "best"}
     data_range : float, optional
         The value of white: by default 255, 65535, or 1.0 for floats.
