@@ -29,11 +29,26 @@ def each(
     """Every item with what `work` gave for it on some worker, or the exception it ended with, as they come.
 
     A ValueError is the item's own fault and final; anything else, as a disk that does not answer or a worker that died,
-    is tried again. Only a few items are underway at a time.
+    is tried again. Only a few items are underway at a time, and those whose worker died come last, one by one.
     """
+    from distributed import KilledWorker
+
+    suspects = []
+    for item, outcome in _underway(client, work, items, retries, AHEAD * max(1, sum(client.nthreads().values()))):
+        if isinstance(outcome, KilledWorker):
+            suspects.append(item)
+        else:
+            yield item, outcome
+    # Whoever was on a worker when it died is blamed; alone, only those who kill one do so again.
+    yield from _underway(client, work, suspects, retries, 1)
+
+
+def _underway(
+    client: Any, work: Callable[[Any], Any], items: Iterable[Any], retries: int, window: int
+) -> Iterator[tuple[Any, Any]]:
+    """As :func:`each`, so many at a time."""
     from distributed import as_completed
 
-    window = AHEAD * max(1, sum(client.nthreads().values()))
     waiting, underway = iter(items), {}
     ready: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
     shared = client.submit(_itself, work, pure=False)  # sent once to each worker, not along with every item

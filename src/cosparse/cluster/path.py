@@ -42,9 +42,11 @@ def follow(paths: Sequence[Path], task: Callable[[], Array]) -> Array:
     turns = iter(paths)
 
     def walk(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
+        path = next(turns, None)
+        if path is None:  # no sample had anything to do
+            return conjugate_gradient(energy, geometry, start, settings)
         point, (first, slope) = start, energy(start)
         value, direction = first, -geometry.project(start, slope)
-        path = next(turns)
         for number, (length, kept) in enumerate(path):
             point = geometry.step(point, direction, length)
             if number + 1 < len(path):

@@ -279,7 +279,7 @@ class _Job:
                     write_tiff(store, temporary, metadata, self.work.colour)
             else:
                 if self.goal.exists():
-                    shutil.rmtree(self.goal)
+                    os.replace(self.goal, self.part / "replaced.zarr")
                 os.replace(store, self.goal)
             shutil.rmtree(self.part)
 

@@ -145,6 +145,8 @@ def find_paths(
     def found() -> list[Path]:
         calls, counted = [], []
         for crop, mask, inside in zip(crops, masks, insides, strict=True):
+            if mask is not None and mask.all():
+                continue
             heard = overheard(lambda crop=crop, mask=mask: work(crop, mask))  # type: ignore[misc]
             if heard:  # nothing is to be done where no pixel is missing
                 calls.append(heard)
