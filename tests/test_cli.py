@@ -393,8 +393,9 @@ def test_the_bar_tells_how_near_the_truth_the_picture_is(truth, stack, monkeypat
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("truth", [GREY, COLOUR], ids=["grey", "colour"])
+@pytest.mark.parametrize("truth", [np.tile(GREY, (5, 5)), COLOUR], ids=["grey", "colour"])
 def test_a_terminal_sees_progress(folder, truth):
+    """Pictures large enough for the bar to be drawn before they are done."""
     import pty
 
     write_image("a.png", noisy(truth))

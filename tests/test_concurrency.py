@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
+import subprocess
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,18 +65,27 @@ def test_the_same_bytes_from_eight_threads_at_a_time():
         assert blas_threads() == before
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_the_same_bytes_from_other_processes(method):
+@pytest.mark.parametrize("check", ["fork", "spawn", "fork_in_the_middle"])
+def test_the_same_bytes_from_other_processes(check):
+    """In a fresh process: other tests' servers have threads of their own, which may not survive a fork."""
+    method = check.partition("_")[0]
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system cannot {method}")
+    call = "in_the_middle_of_repairs()" if check == "fork_in_the_middle" else f"other_processes({method!r})"
+    code = f"import test_concurrency\nif __name__ == '__main__': test_concurrency.{call}"
+    folders = [str(Path(__file__).parent), str(Path(cosparse.__file__).parents[1])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env=environment)
+
+
+def other_processes(method):
     expected = repairs_digest()  # the parent's pool is running when it forks
     with forking(), multiprocessing.get_context(method).Pool(2) as pool:
         assert pool.map_async(repairs_digest, range(2)).get(120) == [expected] * 2
     assert repairs_digest() == expected
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
-def test_a_fork_in_the_middle_of_repairs():
+def in_the_middle_of_repairs():
     """Other threads hold the pool and the BLAS limit at the moment of the fork."""
     expected = repairs_digest()
     before = blas_threads()

@@ -39,7 +39,7 @@ def repaired(
     follow: Any = None,
 ) -> np.ndarray:  # fmt: skip
     """What `cosparse.denoise` does, with the constants given."""
-    stage = Stage(weight * 128 / mass(operator), Penalty.log(nu), iterations)
+    stage = Stage(weight * 128 / mass(operator), Penalty.log(nu), iterations, SIGMA)
     energy = Energy(Prior(operator, stage.penalty, stride), stage.weight, noisy)
     start = np.ascontiguousarray(smoothed(noisy, SIGMA))
     done = minimise(
