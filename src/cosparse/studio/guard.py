@@ -53,13 +53,16 @@ class Guard:
 
     def __init__(self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None) -> None:
         self.app, self.visitors, self.cookie, self.hosts = app, visitors, cookie, hosts
-        self._tasks: set[asyncio.Task[None]] = set()
         self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
-                await self.app(scope, receive, send)
+                sweeping = asyncio.ensure_future(self._sweep())
+                try:
+                    await self.app(scope, receive, send)
+                finally:
+                    sweeping.cancel()
             else:
                 await send({"type": "websocket.close", "code": 1008})
             return
@@ -135,9 +138,6 @@ class Guard:
             session.open -= 1
             if session.open == 0 and session.run:
                 session.run.cancel()
-            task = asyncio.get_running_loop().create_task(self._forget())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
         """The server is to end: to the open connections it looks as if the browser had gone."""
@@ -155,9 +155,11 @@ class Guard:
 
         return until_closing
 
-    async def _forget(self) -> None:
-        await asyncio.sleep(self.visitors.limits.grace)
-        await asyncio.to_thread(self.visitors.sweep)
+    async def _sweep(self) -> None:
+        """Delete what closed pages held, also those that never said goodbye."""
+        while True:
+            await asyncio.sleep(self.visitors.limits.grace / 2)
+            await asyncio.to_thread(self.visitors.sweep)
 
     def _sealed(self, send: Send, token: str | None) -> Send:
         """Add the headers that keep the browser from loading or showing anything elsewhere."""

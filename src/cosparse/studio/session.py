@@ -66,6 +66,7 @@ class Session:
     training: list[tuple[str, Any]] = field(default_factory=list)
     run: Run | None = None
     open: int = 0
+    closed: bool = False
     seen: float = field(default_factory=time.monotonic)
     _files: dict[str, list[tuple[str, File]]] = field(default_factory=dict)
 
@@ -82,9 +83,14 @@ class Session:
         Each slot keeps this file and the one before, which the browser may still be loading.
         """
         key = secrets.token_urlsafe(24)
+        if self.closed:
+            raise Refused("This page was closed.")
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{key}{Path(name).suffix}"
         write(path)
+        if self.closed:  # meanwhile, and the folder may have been made again
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise Refused("This page was closed.")
         kept = self._files.setdefault(slot, [])
         kept.append((key, File(path, name)))
         while len(kept) > 2:
@@ -122,6 +128,7 @@ class Session:
 
     def close(self) -> None:
         """Stop the work and delete everything."""
+        self.closed = True
         if self.run:
             self.run.cancel()
         shutil.rmtree(self.folder, ignore_errors=True)
