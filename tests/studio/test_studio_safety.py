@@ -222,7 +222,7 @@ def working() -> bool:
 def test_cancel_really_stops_the_work(browse, picture_file):
     rng = np.random.default_rng(0)
     page = browse()
-    open_picture(page, picture_file("large.png", rng.integers(0, 255, (420, 420), dtype=np.uint8)))
+    open_picture(page, picture_file("large.png", rng.integers(0, 255, (1400, 1400), dtype=np.uint8)))
     more(page)
     page.get_by_text("Best", exact=True).click()
     page.locator("#repair").click()
