@@ -56,17 +56,17 @@ def lines() -> list[str]:
                 f"`benchmarks/paper/{name}.py --quality best`",
             )
         )
-    for quality in ("balanced", "best"):
-        made.append(
-            (
-                f'BSD68, mean at σ = 15, 25, 50, quality="{quality}"',
-                " / ".join(f"{value:.2f}" for value in bsd68("psnr", method="ours", quality=quality)) + " dB",
-                "published for BM3D: "
-                + " / ".join(f"{value:.2f}" for value in bsd68("published_psnr", method="paper BM3D"))
-                + " dB",
-                f"`benchmarks/paper/modern.py --quality {quality}`",
-            )
+    made += [
+        (
+            f'BSD68, mean at σ = 15, 25, 50, quality="{quality}"',
+            " / ".join(f"{value:.2f}" for value in bsd68("psnr", method="ours", quality=quality)) + " dB",
+            "published for BM3D: "
+            + " / ".join(f"{value:.2f}" for value in bsd68("published_psnr", method="paper BM3D"))
+            + " dB",
+            f"`benchmarks/paper/modern.py --quality {quality}`",
         )
+        for quality in ("balanced", "best")
+    ]
     speed = "`benchmarks/speed/reconstruction.py`"
     bm3d = quantity("reconstruction", "denoise bm3d: PSNR")
     made += [
