@@ -290,7 +290,9 @@ def test_nothing_goes_out(server, outgoing):
 
 
 def test_the_program_starts_on_this_machine_only_and_ends_cleanly(tmp_path):
-    program = "from cosparse.cli import main; raise SystemExit(main())"
+    # A job in the background inherits that Ctrl-C is ignored; a terminal's does not.
+    terminal = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{terminal}; from cosparse.cli import main; raise SystemExit(main())"
     command = [sys.executable, "-c", program, "studio", "--no-browser", "--port", "0"]
     environment = {"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)

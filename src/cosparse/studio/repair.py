@@ -21,7 +21,7 @@ from cosparse.studio.work import Counter, Step
 
 TASKS = ("denoise", "inpaint", "upscale", "deblur")
 # Values (pixels times colours) of the repaired picture that a preview finishes within about two seconds on two cores.
-PREVIEW = {"denoise": 800_000, "inpaint": 260_000, "upscale": 260_000, "deblur": 160_000}
+PREVIEW = {"denoise": 800_000, "inpaint": 260_000, "upscale": 110_000, "deblur": 160_000}
 
 
 @dataclass(frozen=True, eq=False)
