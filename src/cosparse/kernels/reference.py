@@ -172,3 +172,45 @@ def image_sensitivity(
     there = analyse(identity, direction, patch, stride)
     by_atom = np.einsum("rck,rcn->kn", second * u, here) + np.einsum("rck,rcn->kn", slope, there)
     return weights[:, None] * by_atom, (slope * u).sum(axis=(0, 1))
+
+
+def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
+    """First pixels of patches `step` apart, and of one at the end, so that every pixel is in one."""
+    return np.unique(np.append(np.arange(0, extent - size + 1, step), extent - size))
+
+
+def group_filter(
+    pilots: Array, noisies: Array, variances: Array, size: int, step: int, radius: int, count: int
+) -> Array:
+    """Planes (c, h, w) of one picture, filtered in groups of similar patches.
+
+    For every patch (size x size, `step` apart) the `count` patches within `radius` that are nearest to it in the first
+    pilot make a group. With the group's pilot patches as rows of P, their mean m and X = P - m, the noisy ones Y are
+    taken for samples of the Gaussian with mean m and covariance C = XᵀX/n, seen in noise of variance v, and estimated:
+
+        Z = m + (Y - m) C (C + vI)⁻¹ = m + (Y - m) Xᵀ (XXᵀ + nvI)⁻¹ X.
+
+    A pixel is the weighted mean of all estimates of it. A group's weight falls with the share of noise that its filter
+    lets through, which is the mean of the filter's eigenvalues.
+    """
+    height, width = pilots.shape[1:]
+    a, b = min(size, height), min(size, width)
+    total, weights = np.zeros_like(pilots), np.zeros_like(pilots)
+    for top in group_corners(height, a, step):
+        for left in group_corners(width, b, step):
+            rows = range(max(0, top - radius), min(height - a, top + radius) + 1)
+            columns = range(max(0, left - radius), min(width - b, left + radius) + 1)
+            corners = [(i, j) for i in rows for j in columns if (i, j) != (top, left)]
+            own = pilots[0, top : top + a, left : left + b]
+            corners.sort(key=lambda at: float(((pilots[0, at[0] : at[0] + a, at[1] : at[1] + b] - own) ** 2).sum()))
+            group = [(top, left), *corners][:count]
+            for pilot, noisy, variance, sums, weight in zip(pilots, noisies, variances, total, weights, strict=True):
+                P, Y = (np.stack([image[i : i + a, j : j + b].ravel() for i, j in group]) for image in (pilot, noisy))
+                X = P - P.mean(axis=0)
+                kernel = X.T @ np.linalg.solve(X @ X.T + len(group) * variance * np.eye(len(group)), X)
+                Z = P.mean(axis=0) + (Y - P.mean(axis=0)) @ kernel
+                share = 1 / (0.05 + np.trace(kernel) / (a * b))
+                for (i, j), patch in zip(group, Z, strict=True):
+                    sums[i : i + a, j : j + b] += share * patch.reshape(a, b)
+                    weight[i : i + a, j : j + b] += share
+    return total / weights

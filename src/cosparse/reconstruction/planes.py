@@ -15,6 +15,11 @@ from cosparse.reconstruction.energy import Progress
 Plane = NDArray[np.float32]
 Callback = Callable[[Progress], object] | None
 
+# Told which share is done and the planes so far; True means stop.
+Report = Callable[[float, list[Plane]], bool]
+Finish = Callable[["list[Channel]", list[Plane], Report], list[Plane]]
+FINISH = 10  # iterations that a finish counts for in what callbacks see
+
 # Luma and two opponent colours. Each row has absolute sum 1 or less, so that a channel has the range of a grey image;
 # where noise of RGB has standard deviation σ, that of a channel has σ times the row's norm.
 OPPONENT = np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 0, -1 / 2], [1 / 4, -1 / 2, 1 / 4]], np.float32)
@@ -112,11 +117,12 @@ def by_plane(
     repair: Callable[[Channel, Plane, Callback], Plane],
     resize: Callable[[Plane], Plane] = lambda plane: plane,
     callback: Callback = None,
+    finish: Finish | None = None,
 ) -> NDArray[np.float32]:
     """Repair every plane of a page: colours as luma and opponents, alpha left as it is.
 
     `repair` gets a channel, what `start` made of it and whom to tell; `resize` brings an alpha plane to the size of
-    the repaired ones.
+    the repaired ones; `finish` goes over them all together at the end.
     """
     channels, join = _taken_apart(page, colour, resize)
     planes = [start(channel) for channel in channels]
@@ -125,8 +131,11 @@ def by_plane(
         def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
             return join([*before, point, *after])
 
-        planes[i] = repair(channel, planes[i], _telling(callback, plane=i, planes=len(planes), view=view))
-    return join(planes)
+        told = _telling(callback, plane=i, planes=len(planes), view=view)
+        if finish is not None and i == len(channels) - 1:
+            told, report = _longer(told, join)
+        planes[i] = repair(channel, planes[i], told)
+    return join(planes if finish is None else finish(channels, planes, report))
 
 
 def _taken_apart(
@@ -147,6 +156,25 @@ def _taken_apart(
     luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0])
     chroma = [replace(luma, plane=np.ascontiguousarray(opponents[i]), gain=GAINS[i], bounds=None) for i in (1, 2)]
     return [luma, *chroma], lambda planes: np.stack(planes, axis=-1) @ _BACK.T
+
+
+def _longer(callback: Callback, join: Callable[[list[Plane]], Plane]) -> tuple[Callback, Report]:
+    """The callback of a plane's repair that a finish follows, and how the finish reports through it."""
+    if callback is None:
+        return None, lambda share, planes: False
+    latest: list[Progress] = []
+
+    def told(progress: Progress) -> object:
+        latest[:] = [replace(progress, iterations=progress.iterations + FINISH)]
+        return callback(latest[0])
+
+    def report(share: float, planes: list[Plane]) -> bool:
+        if not latest:
+            return False
+        step = latest[0].iterations - FINISH + max(1, round(FINISH * share))
+        return callback(replace(latest[0], iteration=step, point=planes[-1], view=lambda point: join(planes))) is True
+
+    return told, report
 
 
 def _telling(callback: Callback, **more: Any) -> Callback:

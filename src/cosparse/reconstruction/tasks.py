@@ -11,11 +11,13 @@ from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.energy import until_stopped
 from cosparse.reconstruction.general import resolve, solve
+from cosparse.reconstruction.grouping import filter_groups
 from cosparse.reconstruction.noise import checked, page_levels
 from cosparse.reconstruction.planes import (
     Callback,
     Channel,
     Plane,
+    Report,
     by_page,
     by_plane,
     close_image,
@@ -38,11 +40,15 @@ def denoise(
     operator: Operator = None,
     weight: float | None = None,
     quality: str = "balanced",
+    grouping: bool = True,
     data_range: float | None = None,
     channel_axis: int | None = None,
     callback: Callback = None,
 ) -> NDArray[Any]:
     """Remove Gaussian noise.
+
+    Minimises Eq. (recovery), the operator's energy, and then lets patches that have come out similar help each other:
+    see :func:`cosparse.reconstruction.grouping.filter_groups`.
 
     Parameters
     ----------
@@ -56,6 +62,8 @@ def denoise(
         lambda of Eq. (recovery) on the scale of 0..255, instead of the one chosen from sigma. With a refined operator,
         such as the default, it is a factor on the weights that training gave it, and 1 for denoising.
     quality : {"fast", "balanced", "best"}
+    grouping : bool
+        False returns the minimiser of the energy, without the second pass over groups of similar patches.
     data_range : float, optional
         The value of white: by default 255, 65535, or 1.0 for floats.
     channel_axis : int, optional
@@ -95,7 +103,12 @@ def denoise(
                 bounds=channel.bounds, callback=told,
             )[-1].point  # fmt: skip
 
-        return by_plane(page, colour, start, repair, callback=told) if level > 0 else page
+        def finish(channels: list[Channel], planes: list[Plane], report: Report) -> list[Plane]:
+            return filter_groups(channels, planes, level, quality, report)
+
+        if level == 0:
+            return page
+        return by_plane(page, colour, start, repair, callback=told, finish=finish if grouping else None)
 
     result = close_image(by_page(working, colour, repair_page, follow), caller)
     if 0 in levels:  # a page without noise, to the last bit

@@ -72,6 +72,7 @@ def refine_operator(
     steps: int = 1000,
     batch: int = 16,
     crop: int = 72,
+    rate: float = 1.0,
     validation: ArrayLike | str | os.PathLike[str] | Sequence[Any] | None = None,
     validations: int = 10,
     rng: int = 0,
@@ -102,6 +103,8 @@ def refine_operator(
         Distance of patches, as it will be used.
     steps, batch, crop : int
         Steps of Adam, crops in each, and their side in pixels.
+    rate : float
+        A factor on the length of the steps. Larger patches want smaller ones: 0.4 for 12x12.
     validation : as images, optional
         Held-out images; without them every tenth of `images` (at least one) is held out.
     validations : int
@@ -126,16 +129,17 @@ def refine_operator(
     start = load_operator(operator) if isinstance(operator, str) else operator
     tasks = (task,) if isinstance(task, str) else tuple(task)
     low, high = (sigma, sigma) if isinstance(sigma, (int, float)) else sigma
-    _check(start, tasks, low, high, stride, steps, batch, crop, validations)
+    _check(start, tasks, low, high, stride, steps, batch, crop, validations, rate)
     training, held_out = _split(images, validation, crop)
     trial = _trials(held_out, tasks, (low, high))
     shape = start.patch_shape
     first = Parameters.of(start)
     fingerprint = {
-        "version": 1,
+        "version": 2,
         "task": tasks,
         "sigma": [repr(float(low)), repr(float(high))],
         "numbers": [stride, steps, batch, crop, validations, rng],
+        "rate": repr(float(rate)),
         "start": _digest([first.coordinates, first.log_weights, first.weight_exponents, first.scale_exponents]),
         "images": _digest(training) + _digest(held_out) if checkpoint is not None else "",
     }
@@ -150,7 +154,7 @@ def refine_operator(
             if not state.validations:
                 state = _validated(state, trial, shape, stride)
             while state.step < steps and not ended:
-                state = _advance(state, training, tasks, (low, high), shape, stride, steps, batch, crop, rng)
+                state = _advance(state, training, tasks, (low, high), shape, stride, steps, batch, crop, rate, rng)
                 if state.step in moments:
                     state = _validated(state, trial, shape, stride)
                 if checkpoint is not None and time.monotonic() - written > CHECKPOINT_SECONDS:
@@ -207,6 +211,7 @@ def _advance(
     steps: int,
     batch: int,
     crop: int,
+    rate: float,
     seed: int,
 ) -> State:
     """One step of Adam on a batch of crops. What is drawn depends on the seed and the step alone."""
@@ -238,13 +243,13 @@ def _advance(
     step = state.step + 1
     decay = 0.5 * (1 + np.cos(np.pi * state.step / steps)) * min(1, step / WARM_UP)
     new, first, second = {}, {}, {}
-    for name, rate in RATES.items():
+    for name, length in RATES.items():
         gradient = sum(f * g[name] for f, (_, g) in zip(factors, results, strict=True))
         first[name] = MOMENTS[0] * state.first[name] + (1 - MOMENTS[0]) * gradient
         second[name] = MOMENTS[1] * state.second[name] + (1 - MOMENTS[1]) * gradient**2
         mean = first[name] / (1 - MOMENTS[0] ** step)
         size = np.sqrt(second[name] / (1 - MOMENTS[1] ** step))
-        new[name] = getattr(parameters, name) - decay * rate * mean / (size + 1e-12)
+        new[name] = getattr(parameters, name) - decay * rate * length * mean / (size + 1e-12)
     return dataclasses.replace(
         state,
         parameters=Parameters(**new),
@@ -311,7 +316,7 @@ def _centre(image: Image, size: int) -> Image:
 
 def _check(
     operator: AnalysisOperator, tasks: tuple[str, ...], low: float, high: float, stride: int, steps: int,
-    batch: int, crop: int, validations: int,
+    batch: int, crop: int, validations: int, rate: float,
 ) -> None:  # fmt: skip
     for task in tasks or ("",):
         if task not in TASKS:
@@ -320,6 +325,8 @@ def _check(
         raise ValueError(f"sigma: expected a positive number, or two of them in order, got {(low, high)!r}")
     if not 1 <= stride <= min(operator.patch_shape):
         raise ValueError(f"stride: must lie between 1 and the patch size {operator.patch_shape}, got {stride!r}")
+    if not 0 < rate < np.inf:
+        raise ValueError(f"rate: must be a positive number, got {rate!r}")
     for name, value, least in (
         ("steps", steps, 1), ("batch", batch, 1), ("crop", crop, 2 * BORDER + 2), ("validations", validations, 1),
     ):  # fmt: skip
