@@ -138,7 +138,7 @@ def test_many_files_with_bad_ones_and_again(local, scene, tmp_path):
         cluster.repair_files("denoise", pairs, **{**options, "sigma": 5})
 
 
-def test_what_may_pass_is_tried_again(local, tmp_path):
+def test_what_may_pass_is_tried_again(local, tmp_path, monkeypatch):
     def flaky(name):
         mark = tmp_path / name
         if not mark.exists():
@@ -150,6 +150,7 @@ def test_what_may_pass_is_tried_again(local, tmp_path):
         os._exit(1)
 
     assert dict(cluster.each(local, flaky, "abc")) == {"a": "a", "b": "b", "c": "c"}
+    monkeypatch.setattr(local.cluster.scheduler, "allowed_failures", 0)  # each death is blamed at once
     outcome = dict(cluster.each(local, lambda name: fatal(name) if name == "x" else name, "xabc", retries=0))
     assert [outcome[name] for name in "abc"] == ["a", "b", "c"]  # though some were on the same worker
     assert type(outcome["x"]).__name__ == "KilledWorker"
@@ -184,6 +185,15 @@ def test_a_scheduler_that_is_not_there_or_has_no_workers(apart):
     refused(ValueError, "scheduler: 'nonsense://x' is not an address", "nonsense://x")
     apart.wait().close()
     refused(ConnectionError, "has no workers; start some with: dask worker", apart.address)
+
+
+def test_a_cluster_without_workers_is_not_waited_for_for_ever(apart, monkeypatch):
+    monkeypatch.setattr("cosparse.cluster.connection.PATIENCE", 0.1)
+    pid = apart.worker().pid
+    with apart.wait() as client:
+        client.wait_for_workers(1, timeout=WAIT)
+        with pytest.raises(ConnectionError, match="workers: all are gone"):
+            dict(cluster.each(client, lambda _: os.kill(pid, signal.SIGKILL), "abc"))
 
 
 def test_kernels_keep_to_the_workers_thread():

@@ -15,6 +15,7 @@ from dask_processes import WAIT
 import cosparse
 from cosparse import cluster
 from cosparse.cluster.picture import _Job
+from cosparse.cluster.tiles import Work, find_paths, regions_of
 from cosparse.images import read_image
 from cosparse.reconstruction import measurement
 
@@ -87,6 +88,28 @@ def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path, monke
     apart = np.block([[cosparse.denoise(tile, 15 / 255) for tile in row] for row in tiles])
     seam, inside = seam_and_inside((apart - cosparse.denoise(unit, 15 / 255)) * 255, 64)
     assert seam > 1.5 * inside  # tiles on their own do show
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [("denoise", {"sigma": 8}), ("inpaint", {"sigma": 5}), ("upscale", {"factor": 2, "sigma": 3})],
+)
+def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
+    """Step by step, and one trial after the other: noise 8 takes steps that the line search shortens."""
+    pixels = noisy(scene, 8).astype(np.float32)[:150, :200]
+    gaps = np.random.default_rng(1).random(pixels.shape) < 0.3 if task == "inpaint" else None
+    work = Work(task, cosparse.load_operator(), {**options, "data_range": 255.0}, colour=False)
+
+    def steps(side, places):
+        outer, inner = zip(*regions_of(places, pixels.shape, side, 16), strict=True)
+        masks = [None if gaps is None else gaps[region] for region in outer]
+        return find_paths(work, [pixels[region] for region in outer], masks, list(inner))
+
+    whole = steps(200, [(0, 0)])
+    parts = steps(80, [(i, j) for i in range(2) for j in range(3)])
+    assert [len(path) for path in parts] == [len(path) for path in whole]
+    for ours, theirs in zip(parts, whole, strict=True):
+        np.testing.assert_allclose(ours[:6], theirs[:6], rtol=0.01, atol=0.01)
 
 
 def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):

@@ -96,3 +96,13 @@ def test_weights_of_atoms_count():
 def test_a_stride_leaves_no_pixel_out(stride):
     with pytest.raises(ValueError, match="stride"):
         Prior(load_operator(), Penalty.log(0.1), stride)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_the_parts_of_regions_add_up(photograph, stride):
+    image = photograph[:41, :50].astype(np.float32)
+    prior = Prior(load_operator(), Penalty.log(0.1), stride)
+    rows, columns = (slice(0, 12), slice(12, 24), slice(24, 41)), (slice(0, 36), slice(36, 50))
+    parts = [prior.value_in(image, (row, column)) for row in rows for column in columns]
+    assert min(parts) > 0
+    assert sum(parts) == pytest.approx(prior(image)[0], rel=1e-5)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -11,6 +13,7 @@ from cosparse._version import __version__
 from cosparse.kernels.threads import available_cores, on_this_thread
 
 Value = TypeVar("Value")
+PATIENCE = 120.0  # seconds without any worker after which a run ends
 WAIT = 10.0  # seconds for a scheduler to answer and for a first worker to be there
 
 
@@ -99,6 +102,38 @@ def check_workers(client: Any) -> None:
             f"workers: this is cosparse {__version__}, but {shown}"
             f"{' and others' if len(others) > 5 else ''}; install the same version everywhere"
         )
+
+
+@contextlib.contextmanager
+def while_staffed(client: Any, futures: Callable[[], list[Any]]) -> Iterator[None]:
+    """Cancel what is waited for in this block, and say why, if the cluster has been without workers for too long.
+
+    Dask itself would wait for ever, in case others come.
+    """
+    ended, deserted = threading.Event(), threading.Event()
+
+    def look() -> None:
+        since = time.monotonic()
+        while not ended.wait(min(5.0, PATIENCE)):
+            if client.status != "running" or client.nthreads():
+                since = time.monotonic()
+            elif time.monotonic() - since > PATIENCE:
+                deserted.set()
+                client.cancel(futures(), force=True)
+                return
+
+    watch = threading.Thread(target=look, daemon=True)
+    watch.start()
+    try:
+        yield
+    except Exception as problem:
+        if deserted.is_set():
+            raise ConnectionError(
+                f"workers: all are gone, and none has come back for {PATIENCE:.0f} s; start others and run again"
+            ) from problem
+        raise
+    finally:
+        ended.set()
 
 
 def on_worker(version: str, work: Callable[..., Value], *arguments: Any) -> Value:

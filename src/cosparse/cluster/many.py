@@ -13,7 +13,7 @@ import numpy as np
 
 import cosparse
 from cosparse._version import __version__
-from cosparse.cluster.connection import on_worker, using
+from cosparse.cluster.connection import on_worker, using, while_staffed
 from cosparse.cluster.tiles import TASKS
 from cosparse.files import replacing
 from cosparse.images import read_image, write_image
@@ -63,10 +63,13 @@ def _underway(
     try:
         for _ in range(window):
             submit()
-        for future, outcome in ready:
-            item = underway.pop(future.key)
-            yield item, outcome[1] if future.status == "error" else outcome
-            submit()
+        with while_staffed(client, lambda: list(ready.futures)):
+            for future, outcome in ready:
+                item = underway.pop(future.key)
+                if future.status == "cancelled":
+                    raise outcome
+                yield item, outcome[1] if future.status == "error" else outcome
+                submit()
     finally:
         client.cancel(list(ready.futures), force=True)
 

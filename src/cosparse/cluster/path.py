@@ -6,7 +6,7 @@ steps given, an iteration looks only as far as a patch reaches: a tile with enou
 would.
 
 The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
-but does not count in the inner products. If the crops cover the picture, the steps are exactly the whole picture's.
+but counts neither in inner products nor in energies. If the crops cover the picture, the steps are exactly the whole's.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from cosparse.optimize import Euclidean, Result, Settings, State, Stop, conjugat
 from cosparse.reconstruction.energy import Energy, descend
 
 Array = NDArray[Any]
+Region = tuple[slice, slice]
 Path = list[tuple[float, float]]
 """Of one minimisation: each iteration's step length, and how much of its direction the next one keeps."""
 
@@ -104,12 +105,18 @@ class _Inside(Euclidean):
         return super().step(point, direction, t)
 
 
-def survey(crops: Sequence[list[Minimisation]], insides: Sequence[NDArray[np.bool_]]) -> list[Path]:
-    """The steps of conjugate gradient on all crops together, for each of their minimisations in turn."""
+def survey(crops: Sequence[list[Minimisation]], insides: Sequence[Region]) -> list[Path]:
+    """The steps of conjugate gradient on all crops together, for each of their minimisations in turn.
+
+    `insides` says what counts of each crop's result.
+    """
     paths: list[Path] = []
     before: Array | None = None
-    edges = np.cumsum([0, *(inside.size for inside in insides)])
-    counted = np.concatenate([inside.ravel() for inside in insides])
+    marks = [np.zeros(calls[0].start.shape, bool) for calls in crops]
+    for mark, inside in zip(marks, insides, strict=True):
+        mark[inside] = True
+    edges = np.cumsum([0, *(mark.size for mark in marks)])
+    counted = np.concatenate([mark.ravel() for mark in marks])
     with one_blas_thread():
         for calls in zip(*crops, strict=True):
             if calls[0].continues and before is not None:
@@ -119,13 +126,37 @@ def survey(crops: Sequence[list[Minimisation]], insides: Sequence[NDArray[np.boo
             free = None
             if calls[0].free is not None:
                 free = np.concatenate([np.ravel(call.free) for call in calls])
-            path, before = _walked(calls, edges, _Inside(free, counted), start)
+            path, before = _walked(calls, insides, edges, _Inside(free, counted), start)
             paths.append(path)
     return paths
 
 
+def value_in(energy: Energy, image: Array, inside: Region) -> float:
+    """The part of an energy that is due to a region of the image."""
+    value = energy.weight * energy.prior.value_in(image, inside)
+    if energy.data is not None and energy.measure is None:
+        value += 0.5 * _square((image - energy.data)[inside])
+    elif energy.data is not None:
+        residual = energy.measure.matvec(image.ravel()) - energy.data
+        shape = energy.measure.data_shape
+        if len(shape) == 2:  # an image too, perhaps a smaller one
+            factor = image.shape[0] // shape[0]
+            part = tuple(slice(side.start // factor, side.stop // factor) for side in inside)
+            value += 0.5 * _square(residual.reshape(shape)[part])
+        else:  # some of the pixels
+            value += 0.5 * _square(energy.measure.adjoint_image(residual)[inside])
+    if energy.bounds is not None:
+        pixels = image[inside]
+        value += _square(pixels - np.clip(pixels, *energy.bounds))
+    return value
+
+
+def _square(values: Array) -> float:
+    return float(np.vdot(values, values))
+
+
 def _walked(
-    calls: Sequence[Minimisation], edges: Array, geometry: _Inside, start: Array
+    calls: Sequence[Minimisation], insides: Sequence[Region], edges: Array, geometry: _Inside, start: Array
 ) -> tuple[Path, Array]:
     """The path of one joint minimisation, and where it ends."""
     path: Path = []
@@ -133,9 +164,10 @@ def _walked(
 
     def together(point: Array) -> tuple[float, Array]:
         total, slope = 0.0, np.empty_like(point)
-        for call, first, last in zip(calls, edges[:-1], edges[1:], strict=True):
-            value, part = call.energy(point[first:last].reshape(call.start.shape))
-            total += value
+        for call, inside, first, last in zip(calls, insides, edges[:-1], edges[1:], strict=True):
+            image = point[first:last].reshape(call.start.shape)
+            value, part = call.energy(image)
+            total += value if geometry.counted is None else value_in(call.energy, image, inside)
             slope[first:last] = part.ravel()
         return total, slope
 

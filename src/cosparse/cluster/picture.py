@@ -16,7 +16,7 @@ import numpy as np
 
 import cosparse
 from cosparse.cluster.care import check, explained, write_tile
-from cosparse.cluster.connection import using
+from cosparse.cluster.connection import using, while_staffed
 from cosparse.cluster.noise import estimate_level
 from cosparse.cluster.sources import TIFF, OnDisk, as_dask, write_tiff
 from cosparse.cluster.tiles import (
@@ -259,7 +259,7 @@ class _Job:
         tasks = [write(blocks[place], str(self.part), place, self.grid.target(place)) for place in todo]
         futures = client.compute(tasks, retries=RETRIES)
         try:
-            with explained(self.goal, self.part):
+            with while_staffed(client, lambda: futures), explained(self.goal, self.part):
                 for future, outcome in as_completed(futures, client.loop, with_results=True, raise_errors=False):
                     if future.status != "finished":
                         raise outcome[1] if isinstance(outcome, tuple) else outcome

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 import cosparse
 from cosparse.cluster.connection import on_worker
-from cosparse.cluster.path import Path, follow, overheard, survey
+from cosparse.cluster.path import Path, Region, follow, overheard, survey
 from cosparse.operator import AnalysisOperator
 
 Array = NDArray[Any]
-Region = tuple[slice, slice]
 
 TASKS = ("denoise", "inpaint", "upscale", "deblur")
 CELL = 128  # pixels of the result: the side of a sample, without its rim
@@ -150,9 +149,8 @@ def find_paths(
             heard = overheard(lambda crop=crop, mask=mask: work(crop, mask))  # type: ignore[misc]
             if heard:  # nothing is to be done where no pixel is missing
                 calls.append(heard)
-                whole = np.zeros([side * work.factor for side in crop.shape[:2]], bool)
-                whole[tuple(slice(s.start * work.factor, s.stop * work.factor) for s in inside)] = True
-                counted.append(whole)
+                rows, columns = (slice(s.start * work.factor, s.stop * work.factor) for s in inside)
+                counted.append((rows, columns))
         return survey(calls, counted) if calls else []
 
     return on_worker(work.version, found)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
-from cosparse.cluster.connection import check_workers, on_worker
+from cosparse.cluster.connection import check_workers, on_worker, while_staffed
 from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
 from cosparse.images import find_images, read_grey
 from cosparse.kernels.fused import CHUNK
@@ -77,7 +77,8 @@ class ClusterPatches:
                 self.client.submit(_added, parts[first : first + FAN], pure=False)
                 for first in range(0, len(parts), FAN)
             ]
-        value, gradient = parts[0].result()
+        with while_staffed(self.client, lambda: parts):
+            value, gradient = parts[0].result()
         return value / self.count, gradient / self.count
 
     def digest(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cosparse.kernels.reference import fold_border, positions, replicate
+from cosparse.kernels.reference import fold_border, replicate
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.penalty import LOG
 
@@ -250,7 +250,23 @@ def image_sparsity(
 ) -> tuple[float, Single]:
     """As `reference.image_sparsity`, band by band; no two threads write to the same memory."""
     padded = replicate(image, patch, stride)
-    rows, columns = positions(image.shape[0], stride[0]), positions(image.shape[1], stride[1])
+    value, gradient = window_sparsity(atoms, weights, padded, patch, stride, code, nu, p)
+    folded = fold_border(gradient, image.shape, (patch[0] // 2, patch[1] // 2))
+    return _seen(value, folded), folded
+
+
+def window_sparsity(
+    atoms: Single,
+    weights: Single,
+    padded: Single,
+    patch: tuple[int, int],
+    stride: tuple[int, int],
+    code: int,
+    nu: float,
+    p: float,
+) -> tuple[float, Single]:
+    """Sparsity and gradient of all patches that lie inside the pixels given, with nothing repeated around them."""
+    rows, columns = ((padded.shape[axis] - patch[axis]) // stride[axis] + 1 for axis in (0, 1))
     transposed = np.ascontiguousarray(atoms.T)
     gradient = np.zeros_like(padded)
     scalars = np.float32(nu), np.float32(p)
@@ -273,5 +289,4 @@ def image_sparsity(
     for first, (_, rest) in zip(bands, parts, strict=True):
         below = (first + BAND) * stride[0]
         gradient[below : below + len(rest)] += rest
-    folded = fold_border(gradient, image.shape, (patch[0] // 2, patch[1] // 2))
-    return _seen(sum(total for total, _ in parts), folded), folded
+    return sum(total for total, _ in parts), gradient

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels import curvature, fused
+from cosparse.kernels.reference import positions, replicate
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 
@@ -61,6 +62,19 @@ class Prior:
 
     def __call__(self, image: Image) -> tuple[float, Image]:
         return fused.image_sparsity(self.operator.atoms, self.weights, image, *self._rest)
+
+    def value_in(self, image: Image, region: tuple[slice, slice]) -> float:
+        """The part of the value that is due to the patches of a region, which begins at multiples of the strides.
+
+        Every patch belongs to one pixel: the parts of regions that cover the image add up to the whole.
+        """
+        patch, strides = self.operator.patch_shape, self.strides
+        window = []
+        for part, extent, size, step in zip(region, image.shape, patch, strides, strict=True):
+            last = positions(extent, step) if part.stop >= extent else -(-part.stop // step)
+            window.append(slice(part.start // step * step, (last - 1) * step + size))
+        pixels = np.ascontiguousarray(replicate(image, patch, strides)[tuple(window)])
+        return fused.window_sparsity(self.operator.atoms, self.weights, pixels, *self._rest)[0]
 
     def curvature(self, image: Image, direction: Image) -> Image:
         """The Hessian at an image, times a direction."""
