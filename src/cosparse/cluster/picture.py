@@ -16,7 +16,7 @@ import numpy as np
 
 import cosparse
 from cosparse.cluster.care import check, explained, write_tile
-from cosparse.cluster.connection import using, while_staffed
+from cosparse.cluster.connection import gathered, using, while_staffed
 from cosparse.cluster.noise import estimate_level
 from cosparse.cluster.sources import TIFF, OnDisk, as_dask, write_tiff
 from cosparse.cluster.tiles import (
@@ -196,7 +196,7 @@ class _Job:
             return estimate_level(client, self.array, span)
         axis = -1 if self.work.colour else None
         whole = delayed(cosparse.estimate_sigma, pure=False)(self.array, data_range=span, channel_axis=axis)
-        return float(client.compute(whole).result())
+        return float(gathered(client, client.compute(whole)))
 
     def _cells(self) -> list[tuple[int, int]]:
         rows, columns = (-(-size // self.side) for size in self.source.shape[:2])
@@ -216,7 +216,7 @@ class _Job:
         crops = [self.array[outer] for outer, _ in regions]
         masks = [None if self.mask is None else self.mask[outer] for outer, _ in regions]
         task = delayed(find_paths, pure=False)(self.work, crops, masks, [inner for _, inner in regions])
-        return client.compute(task).result()  # type: ignore[no-any-return]
+        return gathered(client, client.compute(task))  # type: ignore[no-any-return]
 
     def _with_gaps(self, client: Any, side: int) -> list[tuple[int, int]]:
         """The samples in which something is missing, and something known."""
@@ -227,7 +227,7 @@ class _Job:
         some, every = (
             da.coarsen(kind, coarse, {0: side, 1: side}, trim_excess=True) for kind in (np.any, np.all)
         )
-        some, every = client.gather(client.compute([some, every]))
+        some, every = gathered(client, client.compute([some, every]))
         return [(int(i), int(j)) for i, j in np.argwhere(some & ~every)]
 
     def _repair(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.cluster.connection import gathered
 from cosparse.codecs.disk import shown_name
 from cosparse.codecs.samples import one_line
 from cosparse.images import default_range
@@ -135,7 +136,7 @@ def value_range(client: Any, array: Any) -> float:
     if array.dtype.kind != "f":
         return default_range(array.dtype, name="source")
     finite = da.where(da.isfinite(array), array, np.nan)
-    low, high = client.gather(client.compute([da.nanmin(finite), da.nanmax(finite)]))
+    low, high = gathered(client, client.compute([da.nanmin(finite), da.nanmax(finite)]))
     return 1.0 if low >= 0 and high <= 1 else max(255.0, float(high))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
-from cosparse.cluster.connection import check_workers, on_worker, while_staffed
+from cosparse.cluster.connection import check_workers, gathered, on_worker
 from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
 from cosparse.images import find_images, read_grey
 from cosparse.kernels.fused import CHUNK
@@ -77,8 +77,7 @@ class ClusterPatches:
                 self.client.submit(_added, parts[first : first + FAN], pure=False)
                 for first in range(0, len(parts), FAN)
             ]
-        with while_staffed(self.client, lambda: parts):
-            value, gradient = parts[0].result()
+        value, gradient = gathered(self.client, parts[0])
         return value / self.count, gradient / self.count
 
     def digest(self) -> str:
@@ -88,10 +87,10 @@ class ClusterPatches:
 
     def gather(self) -> Patches:
         """All patches, in this process's memory."""
-        return np.concatenate(self.client.gather(self._partitions))
+        return np.concatenate(gathered(self.client, self._partitions))
 
     def _each(self, what: Callable[[Patches], Any]) -> list[Any]:
-        return list(self.client.gather(self.client.map(what, self._partitions, pure=False)))
+        return list(gathered(self.client, self.client.map(what, self._partitions, pure=False)))
 
 
 def sample_patches(
@@ -140,7 +139,7 @@ def sample_patches(
         jobs.append((_sampled, (share, size, wanted, (rng, number))))
     pairs = _kept(client, jobs)
     patches = client.map(itemgetter(0), pairs, pure=False)
-    problems = [line for lines in client.gather(client.map(itemgetter(1), pairs, pure=False)) for line in lines]
+    problems = [line for lines in gathered(client, client.map(itemgetter(1), pairs, pure=False)) for line in lines]
     found = ClusterPatches(client, patches, size * size, problems)
     if found.count < size * size:
         raise ValueError(
