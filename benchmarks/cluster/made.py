@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +36,13 @@ def make_picture(client, path: Path, side: int, noise: float) -> None:
     client.compute(da.store(made, array, lock=False, compute=False)).result()
 
 
+def written(path: Path) -> float:
+    """When a zarr array was created, in seconds since 1970."""
+    return (path / "zarr.json").stat().st_mtime
+
+
 class Watch(threading.Thread):
-    """The largest memory of each process of a cluster and of this one, in bytes, looked at twice a second."""
+    """The processes of a cluster and this one: the largest memory of each in bytes, looked at twice a second."""
 
     def __init__(self, client) -> None:
         super().__init__(daemon=True)
@@ -51,6 +58,22 @@ class Watch(threading.Thread):
                     self.peak[name] = max(self.peak[name], process.memory_info().rss)
                 except psutil.NoSuchProcess:
                     continue
+
+    def used(self) -> float:
+        """Processor seconds of all of them so far."""
+        return sum(sum(process.cpu_times()[:2]) for process in self.processes.values())
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Stop the workers meanwhile; for less than the five minutes after which the scheduler gives them up."""
+        workers = [process for name, process in self.processes.items() if name.startswith("worker")]
+        for process in workers:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in workers:
+                process.resume()
 
     def __enter__(self) -> Watch:
         self.start()

@@ -3,16 +3,20 @@
     python benchmarks/cluster/picture.py                20,000 x 20,000 pixels; writes results/cluster_picture.csv
     python benchmarks/cluster/picture.py --side 3000    smaller; writes nothing
 
-The single process is `cosparse.denoise` with all its threads on a part that fits in memory, before and after the run:
-on a shared machine only the ratio means much. As many worker processes of one thread as there are cores.
+As many worker processes of one thread as there are cores. The single process is `cosparse.denoise` with all its threads
+on parts of the same picture. It takes turns with the cluster, whose workers are suspended meanwhile: on a shared machine
+a ratio means something only if both sides saw the same load. Processor seconds hardly depend on the load at all.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import shutil
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +31,41 @@ from cosparse import cluster
 from cosparse.kernels.threads import available_cores
 
 FULL = 20_000
+PART = 1024  # side of what the single process repairs in a turn
+TURNS = 20
 
 
-def single(path: Path, sigma: float, quality: str, side: int) -> float:
-    """Megapixels a second of the task in this process, with all its threads."""
+def single(path: Path, sigma: float, quality: str, turn: int) -> tuple[float, float, float]:
+    """Megapixels, seconds and processor seconds of the task in the process that runs this, with all its threads."""
     import zarr
 
-    part = zarr.open_array(path, mode="r")[:side, :side]
-    cosparse.denoise(part[:64, :64], sigma, quality=quality)  # compiled
-    begin = time.perf_counter()
-    cosparse.denoise(part, sigma, quality=quality)
-    return part.size / 1e6 / (time.perf_counter() - begin)
+    picture = zarr.open_array(path, mode="r")
+    side = min(PART, picture.shape[0])
+    top, left = np.random.default_rng(turn).integers(0, picture.shape[0] - side + 1, 2)
+    cosparse.denoise(picture[:64, :64], sigma, quality=quality)  # compiled
+    begin, used = time.perf_counter(), time.process_time()
+    cosparse.denoise(picture[top : top + side, left : left + side], sigma, quality=quality)
+    return side**2 / 1e6, time.perf_counter() - begin, time.process_time() - used
+
+
+class Turns:
+    """A callback of the repair that lets the single process have its turns."""
+
+    def __init__(self, watch: made.Watch, pool: ProcessPoolExecutor, *arguments: object) -> None:
+        self.watch, self.pool, self.arguments = watch, pool, arguments
+        self.figures: list[tuple[float, float, float]] = []
+        self.away = 0.0
+        self.latest = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        print(f"\r{done} of {total} tiles", end="", file=sys.stderr, flush=True)
+        if done * TURNS // total == self.latest:
+            return
+        self.latest = done * TURNS // total
+        begin = time.perf_counter()
+        with self.watch.suspended():
+            self.figures.append(self.pool.submit(single, *self.arguments, self.latest).result())
+        self.away += time.perf_counter() - begin
 
 
 def main() -> None:
@@ -49,38 +77,46 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("cluster-benchmark"), help="removed at the end")
     given = parser.parse_args()
     given.folder.mkdir(exist_ok=True)
-    source, target = given.folder / f"{given.side}.zarr", given.folder / "out.zarr"
-    cores, part = available_cores(), min(2048, given.side)
-    with cluster.connect() as client:
+    source, target = (given.folder / name for name in (f"{given.side}.zarr", "out.zarr"))
+    spawn = multiprocessing.get_context("spawn")
+    load = os.getloadavg()[0]
+    with cluster.connect() as client, ProcessPoolExecutor(1, mp_context=spawn) as pool:
         made.make_picture(client, source, given.side, given.noise)
-        before = single(source, given.noise * 257, given.quality, part)
+        arguments = (source, given.noise * 257, given.quality)
+        pool.submit(single, *arguments, 0).result()  # compiled
         with made.Watch(client) as watch:
-            begin = time.perf_counter()
+            turns = Turns(watch, pool, *arguments)
+            begin, clock, used = time.perf_counter(), time.time(), watch.used()
             report = cluster.repair_picture(
                 "denoise", source.resolve(), target.resolve(), tile=given.tile, quality=given.quality, client=client,
-                force=True, callback=lambda done, total: print(f"\r{done} of {total} tiles", end="", file=sys.stderr),
+                force=True, callback=turns,
             )  # fmt: skip
-            seconds = time.perf_counter() - begin
-        after = single(source, given.noise * 257, given.quality, part)
-    speed, alone = given.side**2 / 1e6 / seconds, (before + after) / 2
+            seconds, used = time.perf_counter() - begin - turns.away, watch.used() - used
+    pixels = given.side**2 / 1e6
+    parts, waited, spent = np.sum(turns.figures, axis=0)
+    ratio = "ratio to a single process, per core"
     rows = [
-        ("picture", f"{given.side} x {given.side} uint16, {report.tiles} tiles of {given.tile}, {given.quality}", ""),
-        ("workers", cores, "processes of one thread"),
-        ("noise found", report.sigma / 257, "grey levels"),
-        ("time", seconds, "s"),
-        ("speed on the cluster", speed, "megapixels/s"),
-        ("speed of a single process, before", before, "megapixels/s"),
-        ("speed of a single process, after", after, "megapixels/s"),
-        ("ratio per core to a single process (target 0.8)", speed / alone, ""),
-        *((f"peak memory, {name} (target 1500)", peak / 1e6, "MB") for name, peak in watch.peak.items()),
+        ("picture", f"{given.side} x {given.side} uint16, {report.tiles} tiles of {given.tile}, {given.quality}", "", ""),
+        ("workers", available_cores(), "processes of one thread", ""),
+        ("load average at the start", load, "", ""),
+        ("noise found", report.sigma / 257, "grey levels", given.noise),
+        ("time", seconds, "s", ""),
+        ("time until noise and steps were known", made.written(target) - clock, "s", ""),
+        ("speed on the cluster", pixels / seconds, "megapixels/s", ""),
+        (f"speed of a single process, {len(turns.figures)} turns in between", parts / waited, "megapixels/s", ""),
+        (ratio, pixels / seconds / (parts / waited), "", 0.8),
+        ("processor time on the cluster, all processes", used / pixels, "s/megapixel", ""),
+        ("processor time of a single process", spent / parts, "s/megapixel", ""),
+        (f"{ratio}, by processor time", spent / parts / (used / pixels), "", 0.8),
+        *((f"peak memory, {name}", peak / 1e6, "MB", 1500) for name, peak in watch.peak.items()),
     ]
     table = [
-        {"figure": name, "value": round(v, 3) if isinstance(v, float | np.floating) else v, "unit": unit}
-        for name, v, unit in rows
+        {"quantity": name, "value": round(v, 3) if isinstance(v, float | np.floating) else v, "unit": unit, "target": t}
+        for name, v, unit, t in rows
     ]
     print()
     for row in table:
-        print(f"{row['figure']:50} {row['value']} {row['unit']}")
+        print(f"{row['quantity']:55} {row['value']} {row['unit']}")
     if given.side == FULL:
         print(common.write_csv("cluster_picture", table))
     shutil.rmtree(given.folder)
