@@ -59,9 +59,9 @@ class Watch(threading.Thread):
                 except psutil.NoSuchProcess:
                     continue
 
-    def used(self) -> float:
-        """Processor seconds of all of them so far."""
-        return sum(sum(process.cpu_times()[:2]) for process in self.processes.values())
+    def used(self, kind: str = "") -> float:
+        """Processor seconds so far, of all of them or of one kind."""
+        return sum(sum(process.cpu_times()[:2]) for name, process in self.processes.items() if name.startswith(kind))
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

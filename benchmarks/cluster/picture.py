@@ -4,8 +4,8 @@
     python benchmarks/cluster/picture.py --side 3000    smaller; writes nothing
 
 As many worker processes of one thread as there are cores. The single process is `cosparse.denoise` with all its threads
-on parts of the same picture. It takes turns with the cluster, whose workers are suspended meanwhile: on a shared machine
-a ratio means something only if both sides saw the same load. Processor seconds hardly depend on the load at all.
+on parts of the same picture. It takes turns with the cluster, whose workers are suspended meanwhile: on a shared
+machine a ratio means something only if both sides saw the same load. Processor seconds hardly depend on the load.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def main() -> None:
             seconds, used = time.perf_counter() - begin - turns.away, watch.used() - used
     pixels = given.side**2 / 1e6
     parts, waited, spent = np.sum(turns.figures, axis=0)
-    ratio = "ratio to a single process, per core"
+    ratio, square = "ratio to a single process, per core", f"{given.side} x {given.side} uint16"
     rows = [
-        ("picture", f"{given.side} x {given.side} uint16, {report.tiles} tiles of {given.tile}, {given.quality}", "", ""),
+        ("picture", f"{square}, {report.tiles} tiles of {given.tile}, {given.quality}", "", ""),
         ("workers", available_cores(), "processes of one thread", ""),
         ("load average at the start", load, "", ""),
         ("noise found", report.sigma / 257, "grey levels", given.noise),
