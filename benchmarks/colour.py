@@ -27,7 +27,7 @@ SPACES = {
 def denoised(noisy: np.ndarray, sigma: float, space: np.ndarray) -> np.ndarray:
     planes = [
         # Chroma lies around zero: shifted to mid-grey, as it would be in a file.
-        cosparse.denoise(noisy @ row + shift, sigma * np.linalg.norm(row), data_range=255) - shift
+        cosparse.denoise(noisy @ row + shift, sigma * np.linalg.norm(row), grouping=False, data_range=255) - shift
         for row in space
         for shift in [0 if row.sum() > 0.5 else 127.5]
     ]

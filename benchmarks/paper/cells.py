@@ -46,6 +46,7 @@ from cosparse.reconstruction.general import resolve
 CACHE = common.ROOT / ".benchmarks-cache"
 SOURCE = Path(cosparse.__file__).parent
 ENGINE = ("reconstruction", "optimize", "kernels", "penalty.py")  # whose code decides our figures
+OURS = ("ours", "prior")  # with all we have; the operator's energy alone
 QUICK = 128  # side of the crop of --quick
 
 console = Console(width=None if sys.stdout.isatty() else 170)
@@ -123,7 +124,7 @@ def _installed(package: str) -> bool:
 
 def described(method: str, quality: str, seed: int, operator: AnalysisOperator) -> tuple[dict[str, Any], list[Any]]:
     """The columns that say who made a figure and with what, and what of it a cached result depends on."""
-    if method == "ours":
+    if method in OURS:
         row = {"method": method, "quality": quality, "seed": seed, "version": our_version(operator)}
         return row, [method, quality, operator, code(*ENGINE)]
     rival = f"baselines/{method}.py"

@@ -85,7 +85,7 @@ def cell(where: str, name: str, image: np.ndarray, method: str, quality: str, se
         if method == "noisy":
             return noisy
         if method == "ours":
-            return cosparse.denoise(noisy, SIGMA, operator=operator, quality=quality, data_range=255)
+            return cosparse.denoise(noisy, SIGMA, operator=operator, quality=quality, grouping=False, data_range=255)
         return repaired(FIXED[method], noisy, *BEST[method], stride)
 
     return cells.Cell(

@@ -2,10 +2,10 @@
 
     python benchmarks/paper/modern.py [--quality best] [--sigma 25] [--bm3d] [--count 10]
 
-Noise of σ = 15, 25 and 50, float and unquantised; image number i has the seed --seed + i. Beside ours
-stand the figures the methods' authors and later papers report; --bm3d runs PyPI's bm3d on the same noise
-too. The network-free ones among them are K-SVD, FoE, BM3D, EPLL and opt-MRF. Writes
-benchmarks/results/modern.csv.
+Noise of σ = 15, 25 and 50, float and unquantised; image number i has the seed --seed + i. `prior` is ours without the
+second pass over groups of similar patches. Beside ours stand the figures the methods' authors and later papers report;
+--bm3d runs PyPI's bm3d on the same noise too. The network-free ones among them are K-SVD, FoE, BM3D, EPLL and opt-MRF.
+Writes benchmarks/results/modern.csv.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     work = []
     for where, images in sets.items():
         for sigma in args.sigma:
-            for method in ("ours", *(["bm3d"] if args.bm3d else [])):
+            for method in (*cells.OURS, *(["bm3d"] if args.bm3d else [])):
                 for i, (name, image) in enumerate(images.items()):
                     seed = args.seed + (i if where == "bsd68" else 0)
                     made = cell(name, image, sigma, method, args.quality, seed, operator)

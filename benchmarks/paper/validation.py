@@ -32,7 +32,7 @@ def score(operator: AnalysisOperator, images: list[np.ndarray], quality: str = "
     return max(
         float(np.mean([
             cells.quality_of(image, cosparse.denoise(
-                given, SIGMA, operator=operator, weight=factor * usual, quality=quality, data_range=255
+                given, SIGMA, operator=operator, weight=factor * usual, quality=quality, grouping=False, data_range=255
             ))["psnr"]
             for image, given in zip(images, noisy, strict=True)
         ]))

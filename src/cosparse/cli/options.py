@@ -36,6 +36,10 @@ Weight = Annotated[
 Level = Annotated[
     Quality, typer.Option("--quality", metavar="fast|balanced|best", help="How much effort.")
 ]
+Grouping = Annotated[
+    bool,
+    typer.Option("--grouping/--no-grouping", help="Let similar patches help each other, as a second pass."),
+]
 Format = Annotated[
     str | None,
     typer.Option("--format", metavar="png|tif|jpg|bmp", help="Of the result; else as OUT or IN."),

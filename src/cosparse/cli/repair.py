@@ -22,6 +22,7 @@ from cosparse.cli.options import (
     EstimatedSigma,
     Force,
     Format,
+    Grouping,
     Json,
     Level,
     NoSigma,
@@ -56,6 +57,7 @@ def denoise(
     operator: Operator = "default",
     weight: Weight = None,
     quality: Level = Quality.balanced,
+    grouping: Grouping = True,
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
@@ -69,16 +71,16 @@ def denoise(
     several, - for stdout; left out, photo.png becomes photo.denoised.png.
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile
-    )
-
+        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
+        grouping=grouping,
+    )  # fmt: skip
     if by_tiles(options):
-        return run_tiles(options, "denoise", "denoised", sigma=sigma)
+        return run_tiles(options, "denoise", "denoised", sigma=sigma, grouping=grouping)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
         pixels = cosparse.denoise(
-            picture.pixels, _own(picture, sigma), **_common(options, picture, callback)
+            picture.pixels, _own(picture, sigma), grouping=grouping, **_common(options, picture, callback)
         )
         return _done(options, "denoise", pixels, picture, *_noise(picture, sigma))
 

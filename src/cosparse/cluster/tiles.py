@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import cosparse
 from cosparse.cluster.connection import on_worker
 from cosparse.cluster.path import Path, Region, follow, overheard, survey
 from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.rules import Grouping, grouping
 
 Array = NDArray[Any]
 
@@ -34,6 +35,17 @@ class Work:
     def factor(self) -> int:
         """How many times larger the result is."""
         return int(self.options["factor"]) if self.task == "upscale" else 1
+
+    @property
+    def grouping(self) -> Grouping | None:
+        """The second pass of denoising, if there is one; as many passes as at any noise."""
+        if self.task != "denoise" or not self.options.get("grouping", True):
+            return None
+        return grouping(np.inf, self.options.get("quality", "balanced"))
+
+    def first_pass(self) -> Work:
+        """The same without the second one."""
+        return self if self.grouping is None else replace(self, options={**self.options, "grouping": False})
 
     def __call__(self, pixels: Array, mask: Array | None) -> Array:
         """The task on some of the pixels."""
@@ -95,8 +107,9 @@ def divided(shape: tuple[int, ...], tile: int, overlap: int, factor: int, unit: 
 
 def unit_of(work: Work, stride: int) -> int:
     """What a tile's first pixel must be a multiple of for its patches to lie where the whole picture's do."""
-    # Gaps are first filled from averages of ever larger blocks, which must lie alike too.
-    return math.lcm(stride, 16) if work.task == "inpaint" else stride
+    if work.task == "inpaint":  # gaps are first filled from averages of ever larger blocks, which must lie alike too
+        return math.lcm(stride, 16)
+    return stride if work.grouping is None else math.lcm(stride, work.grouping.step)
 
 
 def overlap_of(work: Work, unit: int) -> int:
@@ -106,6 +119,8 @@ def overlap_of(work: Work, unit: int) -> int:
         reach *= 2
     if work.task == "deblur":
         reach += 2 * max(np.shape(work.options["kernel"]))
+    if work.grouping is not None:
+        reach += 2 * work.grouping.passes * work.grouping.size  # similar patches from further off count for little
     return -(-reach // (work.factor * unit)) * unit
 
 
@@ -142,11 +157,11 @@ def find_paths(
     """The steps that all tiles will take; a task, see :func:`cosparse.cluster.path.survey`."""
 
     def found() -> list[Path]:
-        calls, counted = [], []
+        calls, counted, first = [], [], work.first_pass()
         for crop, mask, inside in zip(crops, masks, insides, strict=True):
             if mask is not None and mask.all():
                 continue
-            heard = overheard(lambda crop=crop, mask=mask: work(crop, mask))  # type: ignore[misc]
+            heard = overheard(lambda crop=crop, mask=mask: first(crop, mask))  # type: ignore[misc]
             if heard:  # nothing is to be done where no pixel is missing
                 calls.append(heard)
                 rows, columns = (slice(s.start * work.factor, s.stop * work.factor) for s in inside)

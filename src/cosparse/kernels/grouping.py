@@ -51,78 +51,79 @@ def _find_similar(guide, size, corner, radius, rows, columns, distances, row):  
 
 
 @_compiled
-def _solve(matrix, right):  # type: ignore[no-untyped-def]
-    """`right` becomes the solution of matrix · x = right, `matrix` its Cholesky factor."""
-    n = len(matrix)
-    for i in range(n):
-        for j in range(i + 1):
-            rest = matrix[i, j]
-            for k in range(j):
-                rest -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = np.sqrt(rest) if i == j else rest / matrix[j, j]
-    for i in range(n):
-        for k in range(i):
-            factor = np.float32(matrix[i, k])
-            for q in range(right.shape[1]):
-                right[i, q] -= factor * right[k, q]
-        right[i] /= np.float32(matrix[i, i])
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            factor = np.float32(matrix[k, i])
-            for q in range(right.shape[1]):
-                right[i, q] -= factor * right[k, q]
-        right[i] /= np.float32(matrix[i, i])
+def _solve(system):  # type: ignore[no-untyped-def]
+    """`system` is [T | B], T positive definite: B becomes T⁻¹B. Needs no pivots; long rows, as the processor likes."""
+    n = len(system)
+    for j in range(n):
+        pivot = system[j, j:]
+        for i in range(j + 1, n):
+            factor, row = system[i, j] / pivot[0], system[i, j:]
+            for q in range(len(pivot)):
+                row[q] -= factor * pivot[q]
+    for j in range(n - 1, -1, -1):
+        pivot, inverse = system[j, n:], np.float32(1) / system[j, j]
+        for q in range(n):
+            pivot[q] *= inverse
+        for i in range(j):
+            factor, row = system[i, j], system[i, n:]
+            for q in range(n):
+                row[q] -= factor * pivot[q]
 
 
 @_compiled
-def _filter(pilot, noisy, variance, inverse):  # type: ignore[no-untyped-def]
-    """`noisy` becomes the filtered group; `pilot` loses its mean. How little noise passed is the group's weight."""
+def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
+    """`noisy` becomes the filtered group; `pilot` loses its mean."""
     n, pixels = pilot.shape
     mean = np.zeros(pixels, np.float32)
     for k in range(n):
-        mean += pilot[k]
-    mean /= np.float32(n)
-    for k in range(n):
-        pilot[k] -= mean
-        noisy[k] -= mean
-    gram = np.dot(pilot, pilot.T).astype(np.float64)
-    for k in range(n):
-        gram[k, k] += n * variance
-    inverse[:] = pilot
-    _solve(gram, inverse)
-    noisy[:] = np.dot(np.dot(noisy, pilot.T), inverse)
-    passed = np.float32(0)
-    for k in range(n):
-        noisy[k] += mean
         for q in range(pixels):
-            passed += pilot[k, q] * inverse[k, q]
-    return np.float32(1) / (np.float32(0.05) + passed / np.float32(pixels))
+            mean[q] += pilot[k, q]
+    for q in range(pixels):
+        mean[q] /= np.float32(n)
+    for k in range(n):
+        for q in range(pixels):
+            pilot[k, q] -= mean[q]
+            noisy[k, q] -= mean[q]
+    system = np.empty((n, 2 * n), np.float32)
+    system[:, :n] = np.dot(pilot, pilot.T)
+    system[:, n:] = np.dot(pilot, noisy.T)
+    for k in range(n):
+        system[k, k] += np.float32(n * variance)
+    _solve(system)
+    np.dot(np.ascontiguousarray(system[:, n:].T), pilot, noisy)
+    for k in range(n):
+        for q in range(pixels):
+            noisy[k, q] += mean[q]
 
 
 @_compiled
-def _band(pilots, noisies, variances, size, tops, lefts, radius, count, start, sums, weights):  # type: ignore[no-untyped-def]
-    """The groups of some rows of patches, added to `sums` and `weights`, whose first row is the picture's row `start`."""
-    pixels = size[0] * size[1]
+def _band(pilots, noisies, variances, size, tops, lefts, radius, count, start, sums, counts):  # type: ignore[no-untyped-def]
+    """Some rows of groups: estimates are added to `sums`, their number to `counts`; both begin at row `start`."""
+    height, width = size
     rows, columns = np.empty(count, np.int64), np.empty(count, np.int64)
     distances, row = np.empty(count, np.float32), np.empty(2 * radius + 1, np.float32)
-    pilot, noisy = np.empty((count, pixels), np.float32), np.empty((count, pixels), np.float32)
-    inverse = np.empty((count, pixels), np.float32)
+    pilot, noisy = np.empty((count, height * width), np.float32), np.empty((count, height * width), np.float32)
     for top in tops:
         for left in lefts:
             n = _find_similar(pilots[0], size, (top, left), radius, rows, columns, distances, row)
             for plane in range(len(pilots)):
                 for k in range(n):
-                    for u in range(size[0]):
-                        for v in range(size[1]):
-                            pilot[k, u * size[1] + v] = pilots[plane, rows[k] + u, columns[k] + v]
-                            noisy[k, u * size[1] + v] = noisies[plane, rows[k] + u, columns[k] + v]
-                weight = _filter(pilot[:n], noisy[:n], variances[plane], inverse[:n])
+                    i, j = rows[k], columns[k]
+                    for u in range(height):
+                        for v in range(width):
+                            pilot[k, u * width + v] = pilots[plane, i + u, j + v]
+                            noisy[k, u * width + v] = noisies[plane, i + u, j + v]
+                _filter(pilot[:n], noisy[:n], variances[plane])
                 for k in range(n):
-                    for u in range(size[0]):
-                        i = rows[k] + u - start
-                        for v in range(size[1]):
-                            sums[plane, i, columns[k] + v] += weight * noisy[k, u * size[1] + v]
-                            weights[plane, i, columns[k] + v] += weight
+                    i, j = rows[k] - start, columns[k]
+                    for u in range(height):
+                        for v in range(width):
+                            sums[plane, i + u, j + v] += noisy[k, u * width + v]
+            for k in range(n):
+                i, j = rows[k] - start, columns[k]
+                for u in range(height):
+                    for v in range(width):
+                        counts[i + u, j + v] += np.float32(1)
 
 
 def group_filter(
@@ -138,22 +139,22 @@ def group_filter(
     tops, lefts = group_corners(height, patch[0], step), group_corners(width, patch[1], step)
     bands = [tops[i : i + BAND] for i in range(0, len(tops), BAND)]
 
-    def work(band: NDArray[np.int64]) -> tuple[int, Planes, Planes]:
-        start = max(0, int(band[0]) - radius)
-        shape = (len(pilots), min(height, int(band[-1]) + radius + patch[0]) - start, width)
-        sums, weights = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
-        _band(pilots, noisies, variances, patch, band, lefts, radius, count, start, sums, weights)
-        return start, sums, weights
+    def work(band: NDArray[np.int64]) -> tuple[slice, Planes, Planes]:
+        rows = slice(max(0, int(band[0]) - radius), min(height, int(band[-1]) + radius + patch[0]))
+        sums = np.zeros((len(pilots), rows.stop - rows.start, width), np.float32)
+        counts = np.zeros(sums.shape[1:], np.float32)
+        _band(pilots, noisies, variances, patch, band, lefts, radius, count, rows.start, sums, counts)
+        return rows, sums, counts
 
-    total, weight = np.zeros_like(pilots), np.zeros_like(pilots)
+    total, estimates = np.zeros_like(pilots), np.zeros((height, width), np.float32)
     together = max(2 * available_cores(), -(-len(bands) // 10))
     with one_blas_thread():
         for first in range(0, len(bands), together):
-            for start, part, share in spread(work, bands[first : first + together]):
-                total[:, start : start + part.shape[1]] += part
-                weight[:, start : start + part.shape[1]] += share
+            for rows, sums, counts in spread(work, bands[first : first + together]):
+                total[:, rows] += sums
+                estimates[rows] += counts
             done = min(1.0, (first + together) / len(bands))
             if done < 1 and not proceed(done):
                 return None
-    total /= weight
+    total /= estimates
     return total

@@ -190,12 +190,11 @@ def group_filter(
 
         Z = m + (Y - m) C (C + vI)⁻¹ = m + (Y - m) Xᵀ (XXᵀ + nvI)⁻¹ X.
 
-    A pixel is the weighted mean of all estimates of it. A group's weight falls with the share of noise that its filter
-    lets through, which is the mean of the filter's eigenvalues.
+    A pixel is the mean of all estimates of it.
     """
     height, width = pilots.shape[1:]
     a, b = min(size, height), min(size, width)
-    total, weights = np.zeros_like(pilots), np.zeros_like(pilots)
+    total, counts = np.zeros_like(pilots), np.zeros_like(pilots)
     for top in group_corners(height, a, step):
         for left in group_corners(width, b, step):
             rows = range(max(0, top - radius), min(height - a, top + radius) + 1)
@@ -204,13 +203,12 @@ def group_filter(
             own = pilots[0, top : top + a, left : left + b]
             corners.sort(key=lambda at: float(((pilots[0, at[0] : at[0] + a, at[1] : at[1] + b] - own) ** 2).sum()))
             group = [(top, left), *corners][:count]
-            for pilot, noisy, variance, sums, weight in zip(pilots, noisies, variances, total, weights, strict=True):
+            for pilot, noisy, variance, sums, seen in zip(pilots, noisies, variances, total, counts, strict=True):
                 P, Y = (np.stack([image[i : i + a, j : j + b].ravel() for i, j in group]) for image in (pilot, noisy))
                 X = P - P.mean(axis=0)
                 kernel = X.T @ np.linalg.solve(X @ X.T + len(group) * variance * np.eye(len(group)), X)
                 Z = P.mean(axis=0) + (Y - P.mean(axis=0)) @ kernel
-                share = 1 / (0.05 + np.trace(kernel) / (a * b))
                 for (i, j), patch in zip(group, Z, strict=True):
-                    sums[i : i + a, j : j + b] += share * patch.reshape(a, b)
-                    weight[i : i + a, j : j + b] += share
-    return total / weights
+                    sums[i : i + a, j : j + b] += patch.reshape(a, b)
+                    seen[i : i + a, j : j + b] += 1
+    return total / counts
