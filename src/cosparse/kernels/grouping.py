@@ -126,18 +126,25 @@ def _band(pilots, noisies, variances, size, tops, lefts, radius, count, start, s
                         counts[i + u, j + v] += np.float32(1)
 
 
+def group_parts(height: int, size: int, step: int) -> list[list[NDArray[np.int64]]]:
+    """The work on a picture of this height in about ten parts, each of some bands of rows of groups."""
+    tops = group_corners(height, min(size, height), step)
+    bands = [tops[i : i + BAND] for i in range(0, len(tops), BAND)]
+    together = max(2 * available_cores(), -(-len(bands) // 10))
+    return [bands[i : i + together] for i in range(0, len(bands), together)]
+
+
 def group_filter(
     pilots: Planes, noisies: Planes, variances: NDArray[np.float64], size: int, step: int, radius: int, count: int,
-    proceed: Callable[[float], bool] = lambda done: True,
+    proceed: Callable[[int], bool] = lambda done: True,
 ) -> Planes | None:  # fmt: skip
     """See `reference.group_filter`. Bands are added in order: the same bytes whatever the number of threads.
 
-    `proceed` is told now and then which share is done; None is returned once it says no.
+    `proceed` is told how many parts are done before the next is begun; if it says no, None is returned.
     """
     height, width = pilots.shape[1:]
     patch = (min(size, height), min(size, width))
-    tops, lefts = group_corners(height, patch[0], step), group_corners(width, patch[1], step)
-    bands = [tops[i : i + BAND] for i in range(0, len(tops), BAND)]
+    lefts = group_corners(width, patch[1], step)
 
     def work(band: NDArray[np.int64]) -> tuple[slice, Planes, Planes]:
         rows = slice(max(0, int(band[0]) - radius), min(height, int(band[-1]) + radius + patch[0]))
@@ -147,14 +154,12 @@ def group_filter(
         return rows, sums, counts
 
     total, estimates = np.zeros_like(pilots), np.zeros((height, width), np.float32)
-    together = max(2 * available_cores(), -(-len(bands) // 10))
     with one_blas_thread():
-        for first in range(0, len(bands), together):
-            for rows, sums, counts in spread(work, bands[first : first + together]):
+        for done, bands in enumerate(group_parts(height, size, step)):
+            if done and not proceed(done):
+                return None
+            for rows, sums, counts in spread(work, bands):
                 total[:, rows] += sums
                 estimates[rows] += counts
-            done = min(1.0, (first + together) / len(bands))
-            if done < 1 and not proceed(done):
-                return None
     total /= estimates
     return total

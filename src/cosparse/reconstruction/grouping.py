@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosparse.kernels.grouping import group_filter
+from cosparse.kernels.grouping import group_filter, group_parts
+from cosparse.kernels.threads import one_blas_thread
 from cosparse.reconstruction.planes import Channel, Plane, Report
 from cosparse.reconstruction.rules import grouping
 
@@ -24,16 +25,21 @@ def filter_groups(
     noisies = np.stack([channel.plane for channel in channels])
     variances = np.array([(sigma * channel.gain) ** 2 for channel in channels])
     rule = grouping(sigma, quality)
+    parts = len(group_parts(noisies.shape[1], rule.size, rule.step))
+    total = parts * rule.passes
     result = np.stack(pilots)
-    for number in range(rule.passes):
+    with one_blas_thread():
+        for before in range(0, total, parts):
 
-        def proceed(done: float, number: int = number) -> bool:
-            return not report((number + done) / rule.passes, pilots)
+            def proceed(done: int, before: int = before) -> bool:
+                return not report(before + done, total, pilots)
 
-        found = group_filter(result, noisies, variances, rule.size, rule.step, rule.radius, rule.count, proceed)
-        if found is None:
-            return pilots
-        result = found
-    planes = list(result)
-    report(1.0, planes)
+            found = None
+            if before == 0 or proceed(0):
+                found = group_filter(result, noisies, variances, rule.size, rule.step, rule.radius, rule.count, proceed)
+            if found is None:
+                return pilots
+            result = found
+        planes = list(result)
+        report(total, total, planes)
     return planes

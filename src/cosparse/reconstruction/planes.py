@@ -15,10 +15,10 @@ from cosparse.reconstruction.energy import Progress
 Plane = NDArray[np.float32]
 Callback = Callable[[Progress], object] | None
 
-# Told which share is done and the planes so far; True means stop.
-Report = Callable[[float, list[Plane]], bool]
+# Told how many parts of how many are done, and the planes so far; True means stop.
+Report = Callable[[int, int, list[Plane]], bool]
 Finish = Callable[["list[Channel]", list[Plane], Report], list[Plane]]
-FINISH = 10  # iterations that a finish counts for in what callbacks see
+FINISH = 10  # parts of a finish, about: they count as iterations in what callbacks see
 
 # Luma and two opponent colours. Each row has absolute sum 1 or less, so that a channel has the range of a grey image;
 # where noise of RGB has standard deviation σ, that of a channel has σ times the row's norm.
@@ -131,11 +131,14 @@ def by_plane(
         def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
             return join([*before, point, *after])
 
-        told = _telling(callback, plane=i, planes=len(planes), view=view)
+        told = _telling(callback, plane=i, planes=len(planes))
         if finish is not None and i == len(channels) - 1:
-            told, report = _longer(told, join)
-        planes[i] = repair(channel, planes[i], told)
-    return join(planes if finish is None else finish(channels, planes, report))
+            last = _Last(told, join)
+            told = None if callback is None else last
+        planes[i] = repair(channel, planes[i], _telling(told, view=view))
+    if finish is None or last.stopped:
+        return join(planes)
+    return join(finish(channels, planes, last.report))
 
 
 def _taken_apart(
@@ -158,23 +161,28 @@ def _taken_apart(
     return [luma, *chroma], lambda planes: np.stack(planes, axis=-1) @ _BACK.T
 
 
-def _longer(callback: Callback, join: Callable[[list[Plane]], Plane]) -> tuple[Callback, Report]:
-    """The callback of a plane's repair that a finish follows, and how the finish reports through it."""
-    if callback is None:
-        return None, lambda share, planes: False
-    latest: list[Progress] = []
+class _Last:
+    """The callback of the last plane's repair, and of the finish that follows it."""
 
-    def told(progress: Progress) -> object:
-        latest[:] = [replace(progress, iterations=progress.iterations + FINISH)]
-        return callback(latest[0])
+    def __init__(self, callback: Callback, join: Callable[[list[Plane]], Plane]) -> None:
+        self.callback, self.join = callback, join
+        self.latest: Progress | None = None
+        self.stopped = False
 
-    def report(share: float, planes: list[Plane]) -> bool:
-        if not latest:
+    def __call__(self, progress: Progress) -> bool:
+        """An iteration of the repair."""
+        assert self.callback is not None
+        self.latest = replace(progress, iterations=progress.iterations + FINISH)
+        self.stopped = self.callback(self.latest) is True
+        return self.stopped
+
+    def report(self, number: int, total: int, planes: list[Plane]) -> bool:
+        """A part of the finish."""
+        if self.callback is None or self.latest is None:  # no one to tell, or nothing was to be repaired
             return False
-        step = latest[0].iterations - FINISH + max(1, round(FINISH * share))
-        return callback(replace(latest[0], iteration=step, point=planes[-1], view=lambda point: join(planes))) is True
-
-    return told, report
+        done, view = self.latest.iteration, lambda point: self.join(planes)
+        now = replace(self.latest, iteration=done + number, iterations=done + total, point=planes[-1], view=view)
+        return self.callback(now) is True
 
 
 def _telling(callback: Callback, **more: Any) -> Callback:
