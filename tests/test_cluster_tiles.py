@@ -184,7 +184,7 @@ def test_tiles_of_another_repair_are_not_mixed_in(local, scene, tmp_path, monkey
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        ("denoise", {"tile": 20}, "tile: 20 pixels are fewer than the overlap of 32"),
+        ("denoise", {"tile": 20}, "tile: 20 pixels are fewer than the overlap of 44"),
         ("reconstruct", {}, "reconstruct: every measurement depends on the whole picture"),
         ("deblur", {"kernel": np.ones((3, 3)), "border": "periodic"}, "border='periodic': every measurement"),
         ("inpaint", {}, "mask: inpaint needs one"),

@@ -12,7 +12,7 @@ from typing import Any
 from cosparse.cluster.tiles import TASKS
 from cosparse.files import replacing
 
-_OWN = {"upscale": ("factor",), "deblur": ("kernel", "border")}
+_OWN = {"denoise": ("grouping",), "upscale": ("factor",), "deblur": ("kernel", "border")}
 
 
 def check(task: str, source: Any, mask: Any, options: dict[str, Any]) -> None:

@@ -91,7 +91,7 @@ def repair_picture(
     callback : callable, optional
         Called with the number of tiles done and of all, after each.
     **options
-        Those of the task: sigma, factor, kernel, operator, weight, quality, data_range. A `sigma` left out of
+        Those of the task: sigma, factor, kernel, operator, weight, quality, grouping, data_range. A `sigma` left out of
         "denoise" or "deblur" is estimated over the whole picture.
     """
     goal = Path(target)
