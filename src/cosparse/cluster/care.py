@@ -12,7 +12,9 @@ from typing import Any
 from cosparse.cluster.tiles import TASKS
 from cosparse.files import replacing
 
-_OWN = {"denoise": ("grouping",), "upscale": ("factor",), "deblur": ("kernel", "border")}
+_NEEDED = {"upscale": ("factor",), "deblur": ("kernel",)}
+_ALLOWED = {"denoise": ("grouping",), "deblur": ("border",)}
+_COMMON = ("sigma", "operator", "weight", "quality", "data_range")
 
 
 def check(task: str, source: Any, mask: Any, options: dict[str, Any]) -> None:
@@ -25,10 +27,10 @@ def check(task: str, source: Any, mask: Any, options: dict[str, Any]) -> None:
         )
     if task not in TASKS:
         raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
-    unknown = set(options) - {"sigma", "operator", "weight", "quality", "data_range", *_OWN.get(task, ())}
+    unknown = set(options) - {*_COMMON, *_NEEDED.get(task, ()), *_ALLOWED.get(task, ())}
     if unknown:
         raise TypeError(f"{task} has no option {', '.join(sorted(unknown))}")
-    missing = [name for name in _OWN.get(task, ()) if name != "border" and options.get(name) is None]
+    missing = [name for name in _NEEDED.get(task, ()) if options.get(name) is None]
     if missing:
         raise TypeError(f"{missing[0]}: {task} needs it")
     if (mask is not None) != (task == "inpaint"):
