@@ -36,6 +36,8 @@ def method_title(row: dict[str, str]) -> str:
     method = row["method"]
     if method == "ours":
         return f"**ours, {row['quality']}**"
+    if method == "prior":
+        return f"ours, {row['quality']}, without grouping"
     if method in denoisers or method in inpainters:
         return title(method)
     return method
@@ -221,7 +223,9 @@ def _means(rows: Rows, group: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _rank(row: dict[str, str]) -> tuple[int, str]:
-    return (0, str(QUALITIES.index(row["quality"]))) if row["method"] == "ours" else (1, row["method"])
+    if row["method"] in cells.OURS:
+        return cells.OURS.index(row["method"]), str(QUALITIES.index(row["quality"]))
+    return len(cells.OURS), row["method"]
 
 
 def other_tasks_page(rows: Rows, out: Path, results: Path) -> str:

@@ -184,9 +184,10 @@ def group_filter(
 ) -> Array:
     """Planes (c, h, w) of one picture, filtered in groups of similar patches.
 
-    For every patch (size x size, `step` <= size apart) the `count` patches within `radius` that are nearest to it in the first
-    pilot make a group. With the group's pilot patches as rows of P, their mean m and X = P - m, the noisy ones Y are
-    taken for samples of the Gaussian with mean m and covariance C = XᵀX/n, seen in noise of variance v, and estimated:
+    For every patch (size x size, `step` <= size apart) the `count` patches within `radius` that are nearest to it in
+    the first pilot make a group. With the group's pilot patches as rows of P, their mean m and X = P - m, the noisy
+    ones Y are taken for samples of the Gaussian with mean m and covariance C = XᵀX/n, seen in noise of variance v, and
+    estimated:
 
         Z = m + (Y - m) C (C + vI)⁻¹ = m + (Y - m) Xᵀ (XXᵀ + nvI)⁻¹ X.
 

@@ -1,0 +1,74 @@
+"""What the second pass of denoising gains, on photographs held out of training.
+
+    python benchmarks/grouping.py [--every 20] [--sigma 25]
+
+For every noise level and quality: dB of the energy's minimiser alone and after the pass over groups of similar patches.
+For `balanced`, also what other patches, groups and windows would give. Writes benchmarks/results/grouping.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from common import add_noise, need_data, validation_images, write_csv
+
+import cosparse
+from cosparse.kernels.grouping import group_filter
+from cosparse.reconstruction.rules import QUALITIES, grouping
+
+# (size, step, radius, count) and how many times over.
+OTHERS = [
+    ((5, 4, 16, 24), 1), ((8, 4, 16, 24), 1), ((6, 4, 16, 12), 1), ((6, 4, 16, 48), 1),
+    ((6, 4, 8, 24), 1), ((6, 4, 24, 24), 1), ((6, 2, 16, 24), 1), ((6, 4, 16, 24), 2), ((6, 4, 16, 24), 3),
+]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--every", type=int, default=20, help="take every so many-th photograph; 20 were held out")
+    parser.add_argument("--sigma", nargs="+", type=float, default=[2, 5, 10, 15, 25, 50])
+    args = parser.parse_args()
+    need_data()
+    truths = validation_images(args.every)
+    rows = []
+
+    def note(sigma: float, quality: str, second: str, results: list[np.ndarray]) -> None:
+        pairs = zip(truths, results, strict=True)
+        psnr = float(np.mean([cosparse.psnr(truth, np.clip(found, 0, 255), data_range=255) for truth, found in pairs]))
+        rows.append({"sigma": sigma, "quality": quality, "second pass": second, "psnr": round(psnr, 3)})
+        print(f"sigma {sigma:<4g} {quality:<9} {second:<40} {psnr:.3f} dB", flush=True)
+
+    for sigma in args.sigma:
+        noisies = [add_noise(truth, sigma, i) for i, truth in enumerate(truths)]
+        for quality in QUALITIES:
+            for second in (False, True):
+                results = [
+                    cosparse.denoise(noisy, sigma, quality=quality, grouping=second, data_range=255)
+                    for noisy in noisies
+                ]
+                note(sigma, quality, described(grouping(sigma, quality)) if second else "none", results)
+                if quality == "balanced" and not second:
+                    pilots = results
+        for setting, passes in OTHERS:
+            planes = [pilot[None] for pilot in pilots]
+            for _ in range(passes):
+                planes = [
+                    group_filter(plane, noisy[None], np.array([sigma**2]), *setting)
+                    for plane, noisy in zip(planes, noisies, strict=True)
+                ]
+            note(sigma, "balanced", label(*setting, passes), [plane[0] for plane in planes])
+    print(f"written: {write_csv('grouping', rows)}")
+
+
+def described(rule: object) -> str:
+    return label(*vars(rule).values())
+
+
+def label(size: int, step: int, radius: int, count: int, passes: int) -> str:
+    again = f", {passes} times" if passes > 1 else ""
+    return f"{count} of {size}x{size}, step {step}, radius {radius}{again}"
+
+
+if __name__ == "__main__":
+    main()
