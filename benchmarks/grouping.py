@@ -15,7 +15,7 @@ from common import add_noise, need_data, validation_images, write_csv
 
 import cosparse
 from cosparse.kernels.grouping import group_filter
-from cosparse.reconstruction.rules import QUALITIES, grouping
+from cosparse.reconstruction.rules import GROUPING, QUALITIES
 
 # (size, step, radius, count) and how many times over.
 OTHERS = [
@@ -47,7 +47,7 @@ def main() -> None:
                     cosparse.denoise(noisy, sigma, quality=quality, grouping=second, data_range=255)
                     for noisy in noisies
                 ]
-                note(sigma, quality, described(grouping(sigma, quality)) if second else "none", results)
+                note(sigma, quality, label(*vars(GROUPING[quality]).values()) if second else "none", results)
                 if quality == "balanced" and not second:
                     pilots = results
         for setting, passes in OTHERS:
@@ -61,11 +61,7 @@ def main() -> None:
     print(f"written: {write_csv('grouping', rows)}")
 
 
-def described(rule: object) -> str:
-    return label(*vars(rule).values())
-
-
-def label(size: int, step: int, radius: int, count: int, passes: int) -> str:
+def label(size: int, step: int, radius: int, count: int, passes: int = 1) -> str:
     again = f", {passes} times" if passes > 1 else ""
     return f"{count} of {size}x{size}, step {step}, radius {radius}{again}"
 

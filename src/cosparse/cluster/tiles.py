@@ -13,7 +13,7 @@ import cosparse
 from cosparse.cluster.connection import on_worker
 from cosparse.cluster.path import Path, Region, follow, overheard, survey
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.rules import Grouping, grouping
+from cosparse.reconstruction.rules import GROUPING, Grouping
 
 Array = NDArray[Any]
 
@@ -38,10 +38,10 @@ class Work:
 
     @property
     def grouping(self) -> Grouping | None:
-        """The second pass of denoising, if there is one; as many passes as at any noise."""
+        """The second pass of denoising, if there is one."""
         if self.task != "denoise" or not self.options.get("grouping", True):
             return None
-        return grouping(np.inf, self.options.get("quality", "balanced"))
+        return GROUPING[self.options.get("quality", "balanced")]
 
     def first_pass(self) -> Work:
         """The same without the second one."""
@@ -120,7 +120,7 @@ def overlap_of(work: Work, unit: int) -> int:
     if work.task == "deblur":
         reach += 2 * max(np.shape(work.options["kernel"]))
     if work.grouping is not None:
-        reach += 2 * work.grouping.passes * work.grouping.size  # similar patches from further off count for little
+        reach += 2 * work.grouping.size  # similar patches from further off count for little
     return -(-reach // (work.factor * unit)) * unit
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from cosparse.kernels.grouping import group_filter, group_parts
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.reconstruction.planes import Channel, Plane, Report
-from cosparse.reconstruction.rules import grouping
+from cosparse.reconstruction.rules import GROUPING
 
 
 def filter_groups(
@@ -24,22 +24,15 @@ def filter_groups(
     """
     noisies = np.stack([channel.plane for channel in channels])
     variances = np.array([(sigma * channel.gain) ** 2 for channel in channels])
-    rule = grouping(sigma, quality)
+    rule = GROUPING[quality]
     parts = len(group_parts(noisies.shape[1], rule.size, rule.step))
-    total = parts * rule.passes
-    result = np.stack(pilots)
     with one_blas_thread():
-        for before in range(0, total, parts):
-
-            def proceed(done: int, before: int = before) -> bool:
-                return not report(before + done, total, pilots)
-
-            found = None
-            if before == 0 or proceed(0):
-                found = group_filter(result, noisies, variances, rule.size, rule.step, rule.radius, rule.count, proceed)
-            if found is None:
-                return pilots
-            result = found
-        planes = list(result)
-        report(total, total, planes)
+        found = group_filter(
+            np.stack(pilots), noisies, variances, rule.size, rule.step, rule.radius, rule.count,
+            proceed=lambda done: not report(done, parts, pilots),
+        )  # fmt: skip
+        if found is None:
+            return pilots
+        planes = list(found)
+        report(parts, parts, planes)
     return planes

@@ -48,27 +48,18 @@ class Plan:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Of the second pass of denoising: patches of size x size, `step` apart, each with the `count` most similar ones
-    within `radius` pixels; and how many times over."""
+    """The second pass of denoising: patches of size x size, `step` apart, each with the `count` patches within `radius`
+    pixels that are most like it."""
 
     size: int
     step: int
     radius: int
     count: int
-    passes: int
 
 
-def grouping(sigma: float, quality: str) -> Grouping:
-    """The second pass of denoising at noise sigma on 0..255.
-
-    It gains 0.15 to 0.35 dB at every noise level from 2 to 50; patches of 5x5 and 8x8, or groups of 16 and 48, are
-    within 0.04 dB. Going over it twice gains 0.05 dB more where there is noise to speak of.
-    """
-    if quality == "fast":
-        return Grouping(6, 5, 12, 24, 1)
-    if quality == "balanced":
-        return Grouping(6, 4, 16, 24, 1)
-    return Grouping(6, 3, 16, 24, 2 if sigma >= 5 else 1)
+# One for all noise levels: patches of 5x5 or 8x8 and groups of 16 or 48 are at best 0.02 dB better at some, and a third
+# pass over the result of the second is worth nothing that a smaller step is not (benchmarks/grouping.py).
+GROUPING = {"fast": Grouping(6, 5, 12, 24), "balanced": Grouping(6, 4, 16, 24), "best": Grouping(6, 2, 16, 24)}
 
 
 def mass(operator: AnalysisOperator) -> float:
