@@ -5,8 +5,10 @@
 
 An evaluation is one value and gradient of the data term for 128 atoms of 8x8; an iteration of learning takes 1.1 to 1.4
 of them. The two clusters take turns, so that both see the same load of the machine; processor seconds hardly depend on
-it. Bytes are all that went over the loopback device during an evaluation, less what goes over it when nothing is done
-(workers report every half second); other programs that use it add to them, so the least of the turns counts.
+it. Bytes are all that went over the loopback device during an evaluation; other programs that use it add to them, so
+the least of the turns counts. From them, and from the client's and scheduler's processor seconds, we take off what
+passes in as much time when nothing is done: workers report every half second. What a partition costs besides its
+patches is seen from very small ones.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from cosparse.cluster.training import PARTITION, ClusterPatches
 FULL = 10_000_000
 TURNS = 3
 WORKERS = (1, 2)
+SMALL, MANY = 4096, 512  # patches in a very small partition, and how many such
 # The projection's: patches, workers, how many times larger a partition is, and iterations with evaluations of each.
 FUTURE, MACHINES, LARGER, ITERATIONS, EACH = 10_000_000_000, 100, 8, 400, 1.25
 
@@ -41,13 +44,6 @@ FUTURE, MACHINES, LARGER, ITERATIONS, EACH = 10_000_000_000, 100, 8, 400, 1.25
 def sent() -> int:
     """Bytes over loopback so far."""
     return psutil.net_io_counters(pernic=True)["lo"].bytes_sent
-
-
-def idle(seconds: float = 5.0) -> float:
-    """Bytes a second over loopback while nothing is done."""
-    before = sent()
-    time.sleep(seconds)
-    return (sent() - before) / seconds
 
 
 class Site:
@@ -61,12 +57,18 @@ class Site:
         self.patches = cluster.sample_patches(source.resolve(), count=patches, client=self.client)
         self.sampling = time.perf_counter() - begin
 
+    def rest(self, seconds: float = 5.0) -> None:
+        """See what bytes and processor seconds a second pass while nothing is done."""
+        traffic, used = sent(), self.watch.used("client")
+        time.sleep(seconds)
+        self.traffic, self.idle = (sent() - traffic) / seconds, (self.watch.used("client") - used) / seconds
+
     def some(self, partitions: int) -> ClusterPatches:
         """The first partitions of the patches."""
         return ClusterPatches(self.client, self.patches._partitions[:partitions], self.patches.columns)
 
 
-def evaluate(site: Site, patches: ClusterPatches, quiet: float) -> tuple[float, float, float, float]:
+def evaluate(site: Site, patches: ClusterPatches) -> tuple[float, float, float, float]:
     """Seconds, processor seconds of the workers and of client and scheduler, and bytes of one evaluation."""
     atoms = np.random.default_rng(0).standard_normal((128, 64))
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
@@ -77,22 +79,22 @@ def evaluate(site: Site, patches: ClusterPatches, quiet: float) -> tuple[float, 
     return (
         seconds,
         site.watch.used("worker") - work,
-        site.watch.used("client") - rest,
-        max(sent() - traffic - quiet * seconds, 0.0),
+        max(site.watch.used("client") - rest - site.idle * seconds, 0.0),
+        max(sent() - traffic - site.traffic * seconds, 0.0),
     )
 
 
-def measure(sites: list[Site], partitions: int, quiet: float) -> list[dict]:
+def measure(sites: list[Site], held: list[ClusterPatches], partitions: int, kind: str) -> list[dict]:
     """The figures of one size on each cluster."""
-    held = [site.some(partitions) for site in sites]
     for site, patches in zip(sites, held, strict=True):
-        evaluate(site, patches, quiet)  # compiled
-    turns = [[evaluate(*pair, quiet) for pair in zip(sites, held, strict=True)] for _ in range(TURNS)]
+        site.rest()
+        evaluate(site, patches)  # compiled
+    turns = [[evaluate(*pair) for pair in zip(sites, held, strict=True)] for _ in range(TURNS)]
     rows = []
     for site, patches, figures in zip(sites, held, zip(*turns, strict=True), strict=True):
         seconds, work, rest, traffic = zip(*figures, strict=True)
         rows.append({
-            "kind": "measured", "patches": patches.count, "workers": site.workers, "partitions": partitions,
+            "kind": kind, "patches": patches.count, "workers": site.workers, "partitions": partitions,
             "evaluation s": median(seconds), "processor s, workers": median(work),
             "processor s, client and scheduler": median(rest), "bytes": min(traffic),
         })  # fmt: skip
@@ -100,19 +102,17 @@ def measure(sites: list[Site], partitions: int, quiet: float) -> list[dict]:
 
 
 def projection(rows: list[dict]) -> dict:
-    """From processor seconds a patch on the workers, and processor seconds and bytes a partition between them."""
-    workers, patches = "processor s, workers", [row["patches"] for row in rows]
-    slope = float(np.polyfit(patches, [row[workers] for row in rows], 1)[0])
-    largest = [row for row in rows if row["patches"] == max(patches)]
-    serial, traffic = (
-        max(row[name] / row["partitions"] for row in largest) for name in ("processor s, client and scheduler", "bytes")
-    )
+    """From processor seconds a patch on the workers, and what each of very many partitions costs between them."""
+    workers, between, small = "processor s, workers", "processor s, client and scheduler", rows[-1]
+    large = rows[:-1]
+    slope = float(np.polyfit([row["patches"] for row in large], [row[workers] for row in large], 1)[0])
+    serial, traffic = (small[name] / small["partitions"] for name in (between, "bytes"))
     parts = -(-FUTURE // (LARGER * PARTITION))
     # Nothing of the scheduler's work is taken to overlap with the workers'.
     return {
         "kind": f"projected, partitions {LARGER} times as large", "patches": FUTURE, "workers": MACHINES,
         "partitions": parts, "evaluation s": slope * FUTURE / MACHINES + serial * parts, workers: slope * FUTURE,
-        "processor s, client and scheduler": serial * parts, "bytes": traffic * parts,
+        between: serial * parts, "bytes": traffic * parts,
         "MB a worker, patches": FUTURE / MACHINES * 256 / 1e6,
     }  # fmt: skip
 
@@ -130,19 +130,23 @@ def main() -> None:
     rows: list[dict] = []
     with ExitStack() as stack:
         sites = [Site(stack, source, given.patches, workers) for workers in WORKERS]
-        quiet, parts = idle(), -(-given.patches // PARTITION)
-        for share in (8, 4, 2, 1):
-            rows += measure(sites, max(1, parts // share), quiet)
+        parts = -(-given.patches // PARTITION)
+        for count in sorted({max(1, parts // share) for share in (8, 4, 2, 1)}):
+            rows += measure(sites, [site.some(count) for site in sites], count, "measured")
             print(*rows[-len(sites) :], sep="\n", flush=True)
+        last = sites[-1]
+        small = cluster.sample_patches(source.resolve(), count=SMALL * MANY, partition=SMALL, client=last.client)
+        extra = measure([last], [small], MANY, "measured, small partitions")
     for row, site in zip(rows[-len(sites) :], sites, strict=True):
         peak = max(value for name, value in site.watch.peak.items() if name.startswith("worker"))
         share = site.patches.count * 256 / site.workers
         row |= {"MB a worker, patches": share / 1e6, "MB a worker, peak": peak / 1e6, "sampling s": site.sampling}
+    rows += extra
     future = projection(rows)
     rows.append(future)
-    print(*rows[-3:], sep="\n")
+    print(*rows[-4:], sep="\n")
     print(f"{ITERATIONS} iterations: {ITERATIONS * EACH * future['evaluation s'] / 3600:.1f} hours")
-    names = list(dict.fromkeys(name for row in (rows[0], rows[-2], future) for name in row))
+    names = list(dict.fromkeys(name for row in rows for name in row))
     table = [
         {name: round(v, 4) if isinstance(v := row.get(name, ""), float) else v for name in names} for row in rows
     ]
