@@ -2,6 +2,7 @@
 
     python benchmarks/cluster/picture.py                20,000 x 20,000 pixels; writes results/cluster_picture.csv
     python benchmarks/cluster/picture.py --side 3000    smaller; writes nothing
+    python benchmarks/cluster/picture.py --one-pass     without denoising's second pass
 
 As many worker processes of one thread as there are cores. The single process is `cosparse.denoise` with all its threads
 on parts of the same picture. It takes turns with the cluster, whose workers are suspended meanwhile: on a shared
@@ -35,16 +36,16 @@ PART = 1024  # side of what the single process repairs in a turn
 TURNS = 20
 
 
-def single(path: Path, sigma: float, quality: str, turn: int) -> tuple[float, float, float]:
+def single(path: Path, sigma: float, options: dict, turn: int) -> tuple[float, float, float]:
     """Megapixels, seconds and processor seconds of the task in the process that runs this, with all its threads."""
     import zarr
 
     picture = zarr.open_array(path, mode="r")
     side = min(PART, picture.shape[0])
     top, left = np.random.default_rng(turn).integers(0, picture.shape[0] - side + 1, 2)
-    cosparse.denoise(picture[:64, :64], sigma, quality=quality)  # compiled
+    cosparse.denoise(picture[:64, :64], sigma, **options)  # compiled
     begin, used = time.perf_counter(), time.process_time()
-    cosparse.denoise(picture[top : top + side, left : left + side], sigma, quality=quality)
+    cosparse.denoise(picture[top : top + side, left : left + side], sigma, **options)
     return side**2 / 1e6, time.perf_counter() - begin, time.process_time() - used
 
 
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=FULL)
     parser.add_argument("--tile", type=int, default=1024)
     parser.add_argument("--quality", default="balanced")
+    parser.add_argument("--one-pass", action="store_true", help="grouping=False")
     parser.add_argument("--noise", type=float, default=8.0, help="grey levels of 255")
     parser.add_argument("--folder", type=Path, default=Path("cluster-benchmark"), help="removed at the end")
     given = parser.parse_args()
@@ -82,21 +84,24 @@ def main() -> None:
     load = os.getloadavg()[0]
     with cluster.connect() as client, ProcessPoolExecutor(1, mp_context=spawn) as pool:
         made.make_picture(client, source, given.side, given.noise)
-        arguments = (source, given.noise * 257, given.quality)
+        options = {"quality": given.quality, "grouping": not given.one_pass}
+        arguments = (source, given.noise * 257, options)
         pool.submit(single, *arguments, 0).result()  # compiled
         with made.Watch(client) as watch:
             turns = Turns(watch, pool, *arguments)
             begin, clock, used = time.perf_counter(), time.time(), watch.used()
             report = cluster.repair_picture(
-                "denoise", source.resolve(), target.resolve(), tile=given.tile, quality=given.quality, client=client,
-                force=True, callback=turns,
+                "denoise", source.resolve(), target.resolve(), tile=given.tile, client=client, force=True,
+                callback=turns, **options,
             )  # fmt: skip
             seconds, used = time.perf_counter() - begin - turns.away, watch.used() - used
     pixels = given.side**2 / 1e6
     parts, waited, spent = np.sum(turns.figures, axis=0)
     ratio, square = "ratio to a single process, per core", f"{given.side} x {given.side} uint16"
+    quality = given.quality + ", one pass" * given.one_pass
     rows = [
-        ("picture", f"{square}, {report.tiles} tiles of {given.tile}, {given.quality}", "", ""),
+        ("picture", f"{square}, {report.tiles} tiles of {given.tile}, {quality}", "", ""),
+        ("overlap", report.overlap, "pixels", ""),
         ("workers", available_cores(), "processes of one thread", ""),
         ("load average at the start", load, "", ""),
         ("noise found", report.sigma / 257, "grey levels", given.noise),

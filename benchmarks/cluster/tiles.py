@@ -66,14 +66,18 @@ def cases() -> Iterator[Case]:
     yield "deblur, Gaussian of 2, noise 2", "deblur", noisy(blurred, 2), {"kernel": kernel, "sigma": 2.0}
 
 
-def apart(task: str, pixels: np.ndarray, options: dict, whole: np.ndarray, client: Any, **asked: Any) -> float:
-    """RMS between the result by tiles of 256 and the whole's."""
+def apart(
+    task: str, pixels: np.ndarray, options: dict, whole: np.ndarray, client: Any, overlap: int | None = None
+) -> tuple[int, float]:
+    """The overlap, and the RMS between the result by tiles of 256 and the whole's."""
     import zarr
 
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "out.zarr"
-        cluster.repair_picture(task, pixels, target, tile=256, data_range=255.0, client=client, **asked, **options)
-        return float(np.sqrt(np.mean((zarr.open_array(target, mode="r")[:] - whole) ** 2)))
+        report = cluster.repair_picture(
+            task, pixels, target, tile=256, overlap=overlap, data_range=255.0, client=client, **options
+        )
+        return report.overlap, float(np.sqrt(np.mean((zarr.open_array(target, mode="r")[:] - whole) ** 2)))
 
 
 def main() -> None:
@@ -82,8 +86,8 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
 
-    def note(name: str, overlap: int | str, samples: str, distance: float) -> None:
-        rows.append({"case": name, "overlap": overlap, "steps from": samples, "grey levels": round(distance, 4)})
+    def note(name: str, samples: str, overlap: int, distance: float) -> None:
+        rows.append({"case": name, "steps from": samples, "overlap": overlap, "grey levels": round(distance, 4)})
         print(rows[-1], flush=True)
 
     with cluster.connect() as client:
@@ -92,17 +96,16 @@ def main() -> None:
                 arguments = {key: value for key, value in options.items() if key != "mask"}
                 mask = (options["mask"],) if "mask" in options else ()
                 whole = getattr(cosparse, task)(pixels, *mask, data_range=255.0, **arguments)
-                for overlap in (16, 32):
-                    distance = apart(task, pixels, options, whole, client, overlap=overlap)
-                    note(name, overlap, "the whole", distance)
+                for overlap in (16, 32, None):
+                    note(name, "the whole", *apart(task, pixels, options, whole, client, overlap=overlap))
         for sigma in (8, 25):
             name = f"denoise, noise {sigma}, 1.2 megapixels"
             if given.only in name:
                 pixels = noisy(large(), sigma)
                 whole = cosparse.denoise(pixels, float(sigma), data_range=255.0)
                 for picture.SAMPLES in (9, 18, 36):
-                    distance = apart("denoise", pixels, {"sigma": float(sigma)}, whole, client)
-                    note(name, "32 (the default)", f"{picture.SAMPLES} of 72 samples", distance)
+                    found = apart("denoise", pixels, {"sigma": float(sigma)}, whole, client)
+                    note(name, f"{picture.SAMPLES} of 72 samples", *found)
     if not given.only:
         print(common.write_csv("cluster_tiles", rows))
 
