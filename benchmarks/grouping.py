@@ -47,14 +47,15 @@ def main() -> None:
                     cosparse.denoise(noisy, sigma, quality=quality, grouping=second, data_range=255)
                     for noisy in noisies
                 ]
-                note(sigma, quality, label(*vars(GROUPING[quality]).values()) if second else "none", results)
+                note(sigma, quality, label(*vars(GROUPING["denoise"][quality]).values()) if second else "none", results)
                 if quality == "balanced" and not second:
                     pilots = results
+        variance = np.array([sigma**2])
         for setting, passes in OTHERS:
             planes = [pilot[None] for pilot in pilots]
             for _ in range(passes):
                 planes = [
-                    group_filter(plane, noisy[None], np.array([sigma**2]), *setting)
+                    group_filter(plane, noisy[None], np.ones_like(noisy, np.uint8), variance, True, *setting)
                     for plane, noisy in zip(planes, noisies, strict=True)
                 ]
             note(sigma, "balanced", label(*setting, passes), [plane[0] for plane in planes])

@@ -3,8 +3,8 @@
     python benchmarks/paper/inpainting.py [--quality best] [--images lena] [--missing 90] [--methods ours]
 
 Missing is where numpy.random.default_rng(seed).random(shape) < percent / 100. Results are clipped to
-0..255, not rounded. Biharmonic inpainting is left out where a hole is too large for it. Writes
-benchmarks/results/inpainting.csv.
+0..255, not rounded. `prior` is ours without the second pass over groups of similar patches. Biharmonic
+inpainting is left out where a hole is too large for it. Writes benchmarks/results/inpainting.csv.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ import cosparse
 from cosparse.baselines import inpainters, limit
 
 MISSING = (90, 80, 50, 20)
-METHODS = ("linear", "ours", *inpainters)
-TABLE = PaperTable("inpainting", ("missing_percent",), ("GOAL", "FoE", "Zhou2012"), {"ours": "GOAL"}, allowed=0.2)
+METHODS = ("linear", *cells.OURS, *inpainters)
+TABLE = PaperTable(
+    "inpainting", ("missing_percent",), ("GOAL", "FoE", "Zhou2012"), dict.fromkeys(cells.OURS, "GOAL"), allowed=0.2
+)
 
 
 def missing(shape: tuple[int, ...], percent: float, seed: int) -> np.ndarray:
@@ -42,8 +44,10 @@ def cell(
     def repair() -> np.ndarray:
         if method == "linear":
             return cosparse.reconstruction.tasks.interpolate(damaged, mask)
-        if method == "ours":
-            return cosparse.inpaint(damaged, mask, operator=operator, quality=quality, data_range=255)
+        if method in cells.OURS:
+            return cosparse.inpaint(
+                damaged, mask, operator=operator, quality=quality, grouping=method == "ours", data_range=255
+            )
         return inpainters[method](damaged, mask)
 
     return cells.Cell(row, ["inpaint", key, mask, image], lambda: cells.quality_of(image, repair()))

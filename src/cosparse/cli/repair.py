@@ -106,6 +106,7 @@ def inpaint(
     operator: Operator = "default",
     weight: Weight = None,
     quality: Level = Quality.balanced,
+    grouping: Grouping = True,
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
@@ -121,14 +122,14 @@ def inpaint(
     """
     options = gather(
         paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        mask=mask, tolerance=tolerance, grow=grow,
+        mask=mask, tolerance=tolerance, grow=grow, grouping=grouping,
     )
     if not 0 <= tolerance <= 255:
         raise UsageProblem(f"--tolerance {tolerance:g}: must lie in 0..255")
     if by_tiles(options):
         if grow:
             raise UsageProblem("--grow: not for repairs by tiles; widen the mask beforehand")
-        return run_tiles(options, "inpaint", "inpainted", sigma=sigma, mask=mask)
+        return run_tiles(options, "inpaint", "inpainted", sigma=sigma, mask=mask, grouping=grouping)
     if scheduler and Path(mask).is_dir():  # its workers have another current folder
         mask = os.path.abspath(mask)
     make = mask_maker(mask, tolerance, grow)
@@ -139,6 +140,7 @@ def inpaint(
             picture.pixels,
             missing,
             sigma=_own(picture, sigma),
+            grouping=grouping,
             **_common(options, picture, callback),
         )
         like = picture

@@ -13,7 +13,7 @@ from cosparse.cluster.tiles import TASKS
 from cosparse.files import replacing
 
 _NEEDED = {"upscale": ("factor",), "deblur": ("kernel",)}
-_ALLOWED = {"denoise": ("grouping",), "deblur": ("border",)}
+_ALLOWED = {"denoise": ("grouping",), "inpaint": ("grouping",), "deblur": ("border",)}
 _COMMON = ("sigma", "operator", "weight", "quality", "data_range")
 
 

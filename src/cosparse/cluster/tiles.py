@@ -38,10 +38,10 @@ class Work:
 
     @property
     def grouping(self) -> Grouping | None:
-        """The second pass of denoising, if there is one."""
-        if self.task != "denoise" or not self.options.get("grouping", True):
+        """The second pass, if there is one."""
+        if self.task not in GROUPING or not self.options.get("grouping", True):
             return None
-        return GROUPING[self.options.get("quality", "balanced")]
+        return GROUPING[self.task][self.options.get("quality", "balanced")]
 
     def first_pass(self) -> Work:
         """The same without the second one."""
@@ -107,9 +107,8 @@ def divided(shape: tuple[int, ...], tile: int, overlap: int, factor: int, unit: 
 
 def unit_of(work: Work, stride: int) -> int:
     """What a tile's first pixel must be a multiple of for its patches to lie where the whole picture's do."""
-    if work.task == "inpaint":  # gaps are first filled from averages of ever larger blocks, which must lie alike too
-        return math.lcm(stride, 16)
-    return stride if work.grouping is None else math.lcm(stride, work.grouping.step)
+    # Gaps are first filled from averages of ever larger blocks, which must lie alike too.
+    return math.lcm(stride, 16 if work.task == "inpaint" else 1, work.grouping.step if work.grouping else 1)
 
 
 def overlap_of(work: Work, unit: int) -> int:
@@ -120,7 +119,7 @@ def overlap_of(work: Work, unit: int) -> int:
     if work.task == "deblur":
         reach += 2 * max(np.shape(work.options["kernel"]))
     if work.grouping is not None:
-        reach += 2 * work.grouping.size  # similar patches from further off count for little
+        reach += 2 * work.grouping.passes * work.grouping.size  # similar patches from further off count for little
     return -(-reach // (work.factor * unit)) * unit
 
 

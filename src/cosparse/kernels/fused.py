@@ -249,8 +249,7 @@ def image_sparsity(
     p: float,
 ) -> tuple[float, Single]:
     """As `reference.image_sparsity`, band by band; no two threads write to the same memory."""
-    padded = replicate(image, patch, stride)
-    value, gradient = window_sparsity(atoms, weights, padded, patch, stride, code, nu, p)
+    value, gradient = window_sparsity(atoms, weights, replicate(image, patch, stride), patch, stride, code, nu, p)
     folded = fold_border(gradient, image.shape, (patch[0] // 2, patch[1] // 2))
     return _seen(value, folded), folded
 

@@ -62,17 +62,17 @@ def _solve(system):  # type: ignore[no-untyped-def]
                 row[q] -= factor * pivot[q]
     for j in range(n - 1, -1, -1):
         pivot, inverse = system[j, n:], np.float32(1) / system[j, j]
-        for q in range(n):
+        for q in range(len(pivot)):
             pivot[q] *= inverse
         for i in range(j):
             factor, row = system[i, j], system[i, n:]
-            for q in range(n):
+            for q in range(len(pivot)):
                 row[q] -= factor * pivot[q]
 
 
 @_compiled
-def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
-    """`noisy` becomes the filtered group; `pilot` loses its mean."""
+def _centre(pilot, noisy):  # type: ignore[no-untyped-def]
+    """The mean of the pilot's patches; both groups lose it."""
     n, pixels = pilot.shape
     mean = np.zeros(pixels, np.float32)
     for k in range(n):
@@ -84,6 +84,13 @@ def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
         for q in range(pixels):
             pilot[k, q] -= mean[q]
             noisy[k, q] -= mean[q]
+    return mean
+
+
+@_compiled
+def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
+    """`noisy` becomes the estimates of all its patches, none of which has gaps: one system for them all."""
+    n = len(pilot)
     system = np.empty((n, 2 * n), np.float32)
     system[:, :n] = np.dot(pilot, pilot.T)
     system[:, n:] = np.dot(pilot, noisy.T)
@@ -91,21 +98,54 @@ def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
         system[k, k] += np.float32(n * variance)
     _solve(system)
     np.dot(np.ascontiguousarray(system[:, n:].T), pilot, noisy)
-    for k in range(n):
-        for q in range(pixels):
-            noisy[k, q] += mean[q]
 
 
 @_compiled
-def _band(pilots, noisies, variances, size, tops, lefts, radius, count, start, sums, counts):  # type: ignore[no-untyped-def]
-    """Some rows of groups: estimates are added to `sums`, their number to `counts`; both begin at row `start`."""
+def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
+    """`noisy`, one patch, becomes its estimate from those of its pixels that are known."""
+    n, pixels = pilot.shape
+    seen, system = np.empty((n, pixels), np.float32), np.empty((n, n + 1), np.float32)
+    for k in range(n):
+        product = np.float32(0)
+        for q in range(pixels):
+            seen[k, q] = pilot[k, q] * known[q]
+            product += seen[k, q] * noisy[q]
+        system[k, n] = product
+    system[:, :n] = np.dot(seen, seen.T)
+    for k in range(n):
+        system[k, k] += np.float32(n * variance)
+    _solve(system)
+    for q in range(pixels):
+        noisy[q] = 0
+    for k in range(n):
+        for q in range(pixels):
+            noisy[q] += system[k, n] * pilot[k, q]
+
+
+@_compiled
+def _band(  # type: ignore[no-untyped-def]
+    pilots, noisies, known, everywhere, variances, size, tops, lefts, radius, count, start, sums, weights
+):
+    """Some rows of groups: weighted estimates are added to `sums`, weights to `weights`; both begin at row `start`."""
     height, width = size
+    pixels = height * width
     rows, columns = np.empty(count, np.int64), np.empty(count, np.int64)
     distances, row = np.empty(count, np.float32), np.empty(2 * radius + 1, np.float32)
-    pilot, noisy = np.empty((count, height * width), np.float32), np.empty((count, height * width), np.float32)
+    pilot, noisy = np.empty((count, pixels), np.float32), np.empty((count, pixels), np.float32)
+    sure, shares = np.empty((count, pixels), np.float32), np.empty(count, np.float32)
     for top in tops:
         for left in lefts:
+            if not everywhere and known[top : top + height, left : left + width].all():
+                continue
             n = _find_similar(pilots[0], size, (top, left), radius, rows, columns, distances, row)
+            for k in range(n):
+                i, j = rows[k], columns[k]
+                total = np.float32(0)
+                for u in range(height):
+                    for v in range(width):
+                        sure[k, u * width + v] = known[i + u, j + v]
+                        total += np.float32(known[i + u, j + v])
+                shares[k] = total / np.float32(pixels)
             for plane in range(len(pilots)):
                 for k in range(n):
                     i, j = rows[k], columns[k]
@@ -113,17 +153,24 @@ def _band(pilots, noisies, variances, size, tops, lefts, radius, count, start, s
                         for v in range(width):
                             pilot[k, u * width + v] = pilots[plane, i + u, j + v]
                             noisy[k, u * width + v] = noisies[plane, i + u, j + v]
-                _filter(pilot[:n], noisy[:n], variances[plane])
+                mean = _centre(pilot[:n], noisy[:n])
+                if shares[:n].min() == 1:
+                    _filter(pilot[:n], noisy[:n], variances[plane])
+                else:
+                    for k in range(n):
+                        if shares[k] > 0:
+                            _fill(pilot[:n], noisy[k], sure[k], variances[plane])
                 for k in range(n):
                     i, j = rows[k] - start, columns[k]
                     for u in range(height):
                         for v in range(width):
-                            sums[plane, i + u, j + v] += noisy[k, u * width + v]
+                            q = u * width + v
+                            sums[plane, i + u, j + v] += shares[k] * (noisy[k, q] + mean[q])
             for k in range(n):
                 i, j = rows[k] - start, columns[k]
                 for u in range(height):
                     for v in range(width):
-                        counts[i + u, j + v] += np.float32(1)
+                        weights[i + u, j + v] += shares[k]
 
 
 def group_parts(height: int, size: int, step: int) -> list[list[NDArray[np.int64]]]:
@@ -135,8 +182,8 @@ def group_parts(height: int, size: int, step: int) -> list[list[NDArray[np.int64
 
 
 def group_filter(
-    pilots: Planes, noisies: Planes, variances: NDArray[np.float64], size: int, step: int, radius: int, count: int,
-    proceed: Callable[[int], bool] = lambda done: True,
+    pilots: Planes, noisies: Planes, known: NDArray[np.uint8], variances: NDArray[np.float64], everywhere: bool,
+    size: int, step: int, radius: int, count: int, proceed: Callable[[int], bool] = lambda done: True,
 ) -> Planes | None:  # fmt: skip
     """See `reference.group_filter`. Bands are added in order: the same bytes whatever the number of threads.
 
@@ -149,17 +196,21 @@ def group_filter(
     def work(band: NDArray[np.int64]) -> tuple[slice, Planes, Planes]:
         rows = slice(max(0, int(band[0]) - radius), min(height, int(band[-1]) + radius + patch[0]))
         sums = np.zeros((len(pilots), rows.stop - rows.start, width), np.float32)
-        counts = np.zeros(sums.shape[1:], np.float32)
-        _band(pilots, noisies, variances, patch, band, lefts, radius, count, rows.start, sums, counts)
-        return rows, sums, counts
+        weights = np.zeros(sums.shape[1:], np.float32)
+        _band(
+            pilots, noisies, known, everywhere, variances, patch, band, lefts, radius, count, rows.start, sums, weights
+        )
+        return rows, sums, weights
 
-    total, estimates = np.zeros_like(pilots), np.zeros((height, width), np.float32)
+    total, weight = np.zeros_like(pilots), np.zeros((height, width), np.float32)
     with one_blas_thread():
         for done, bands in enumerate(group_parts(height, size, step)):
             if done and not proceed(done):
                 return None
-            for rows, sums, counts in spread(work, bands):
+            for rows, sums, weights in spread(work, bands):
                 total[:, rows] += sums
-                estimates[rows] += counts
-    total /= estimates
+                weight[rows] += weights
+    for plane, pilot in zip(total, pilots, strict=True):
+        np.divide(plane, weight, out=plane, where=weight > 0)
+        np.copyto(plane, pilot, where=weight == 0)
     return total

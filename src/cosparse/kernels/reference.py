@@ -180,36 +180,43 @@ def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
 
 
 def group_filter(
-    pilots: Array, noisies: Array, variances: Array, size: int, step: int, radius: int, count: int
-) -> Array:
-    """Planes (c, h, w) of one picture, filtered in groups of similar patches.
+    pilots: Array, noisies: Array, known: Array, variances: Array, everywhere: bool,
+    size: int, step: int, radius: int, count: int,
+) -> Array:  # fmt: skip
+    """Planes (c, h, w) of one picture, estimated in groups of similar patches; `known` is 0 at missing pixels, else 1.
 
-    For every patch (size x size, `step` <= size apart) the `count` patches within `radius` that are nearest to it in
-    the first pilot make a group. With the group's pilot patches as rows of P, their mean m and X = P - m, the noisy
-    ones Y are taken for samples of the Gaussian with mean m and covariance C = XᵀX/n, seen in noise of variance v, and
-    estimated:
+    For every patch (size x size, `step` <= size apart; unless `everywhere`, only where pixels are missing) the `count`
+    patches within `radius` that are nearest to it in the first pilot make a group. With the group's pilot patches as
+    rows of P, their mean m and X = P - m, the noisy ones y are taken for samples of the Gaussian with mean m and
+    covariance C = XᵀX/n, seen in noise of variance v. If K picks the pixels of y that are known, the estimate is
 
-        Z = m + (Y - m) C (C + vI)⁻¹ = m + (Y - m) Xᵀ (XXᵀ + nvI)⁻¹ X.
+        z = m + CKᵀ (KCKᵀ + vI)⁻¹ K(y - m) = m + Xᵀ (XKᵀKXᵀ + nvI)⁻¹ XKᵀ K(y - m).
 
-    A pixel is the mean of all estimates of it.
+    A pixel is the mean of all estimates of it, weighted with the share of pixels that were known in each patch; where
+    there are none, it stays as in the pilot.
     """
     height, width = pilots.shape[1:]
     a, b = min(size, height), min(size, width)
-    total, counts = np.zeros_like(pilots), np.zeros_like(pilots)
+    total, weights = np.zeros_like(pilots), np.zeros_like(known, dtype=pilots.dtype)
     for top in group_corners(height, a, step):
         for left in group_corners(width, b, step):
+            if not everywhere and known[top : top + a, left : left + b].all():
+                continue
             rows = range(max(0, top - radius), min(height - a, top + radius) + 1)
             columns = range(max(0, left - radius), min(width - b, left + radius) + 1)
             corners = [(i, j) for i in rows for j in columns if (i, j) != (top, left)]
             own = pilots[0, top : top + a, left : left + b]
             corners.sort(key=lambda at: float(((pilots[0, at[0] : at[0] + a, at[1] : at[1] + b] - own) ** 2).sum()))
             group = [(top, left), *corners][:count]
-            for pilot, noisy, variance, sums, seen in zip(pilots, noisies, variances, total, counts, strict=True):
-                P, Y = (np.stack([image[i : i + a, j : j + b].ravel() for i, j in group]) for image in (pilot, noisy))
-                X = P - P.mean(axis=0)
-                kernel = X.T @ np.linalg.solve(X @ X.T + len(group) * variance * np.eye(len(group)), X)
-                Z = P.mean(axis=0) + (Y - P.mean(axis=0)) @ kernel
-                for (i, j), patch in zip(group, Z, strict=True):
-                    sums[i : i + a, j : j + b] += patch.reshape(a, b)
-                    seen[i : i + a, j : j + b] += 1
-    return total / counts
+            for i, j in group:
+                place = slice(i, i + a), slice(j, j + b)
+                sure = known[place].ravel().astype(bool)
+                weights[place] += sure.mean()
+                for pilot, noisy, variance, sums in zip(pilots, noisies, variances, total, strict=True):
+                    P = np.stack([pilot[u : u + a, v : v + b].ravel() for u, v in group])
+                    m = P.mean(axis=0)
+                    X, seen = P - m, (P - m)[:, sure]
+                    system = seen @ seen.T + len(group) * variance * np.eye(len(group))
+                    z = m + X.T @ np.linalg.solve(system, seen @ (noisy[place].ravel() - m)[sure])
+                    sums[place] += sure.mean() * z.reshape(a, b)
+    return np.where(weights > 0, total / np.where(weights > 0, weights, 1), pilots)

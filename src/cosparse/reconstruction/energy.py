@@ -56,12 +56,15 @@ class Energy:
                 residual = self.measure.matvec(image.ravel()) - self.data
                 gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
             value += 0.5 * float(np.vdot(residual, residual).real)
+            del residual  # as large as the image
         if self.bounds is not None:
             low, high = self.bounds
             if image.min() < low or image.max() > high:
-                excess = image - np.clip(image, low, high)
+                excess = np.clip(image, low, high)
+                np.subtract(image, excess, out=excess)
                 value += float(np.vdot(excess, excess))
-                gradient += 2 * excess
+                excess *= 2
+                gradient += excess
         return value, gradient
 
 

@@ -1,38 +1,56 @@
-"""The second pass of denoising: what the operator restored shows which patches are alike, and those help each other."""
+"""The second pass: what the operator restored shows which patches are alike, and those then help each other."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosparse.kernels.grouping import group_filter, group_parts
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.reconstruction.planes import Channel, Plane, Report
-from cosparse.reconstruction.rules import GROUPING
+from cosparse.reconstruction.rules import Grouping
+
+FILLING = 3.0  # grey levels by which patches of a noiseless group may differ from the Gaussian; by validation
 
 
 def filter_groups(
-    channels: list[Channel], pilots: list[Plane], sigma: float, quality: str, report: Report
+    channels: list[Channel],
+    pilots: list[Plane],
+    sigma: float,
+    rule: Grouping,
+    report: Report,
+    known: NDArray[np.bool_] | None = None,
 ) -> list[Plane]:
-    """The planes of a page, denoised again with the first result as a pilot.
+    """The planes of a page, estimated again from their measurements with the first result as a pilot.
 
     An operator sees one patch at a time. Patterns that return (cloth, bricks, edges along their course) hold more than
-    that: for every patch of the pilot similar ones are sought nearby, in luma, and the noisy patches at those places
-    filtered as samples of one Gaussian, whose mean and covariance the pilot gives (the second step of Lebrun, Buades
-    and Morel, "A Nonlocal Bayesian Image Denoising Algorithm", SIAM J. Imaging Sciences 2013, here on GOAL's result).
+    that: for every patch of the pilot similar ones are sought nearby, in luma, and the measured patches at those places
+    taken for samples of one Gaussian, whose mean and covariance the pilot gives: the second step of Lebrun, Buades and
+    Morel, "A Nonlocal Bayesian Image Denoising Algorithm" (SIAM J. Imaging Sciences 2013), here on GOAL's result, and
+    with missing pixels as well. At sigma 0 those alone are estimated.
 
     `report` hears of the progress; if it says stop, the pilots are what is returned.
     """
-    noisies = np.stack([channel.plane for channel in channels])
-    variances = np.array([(sigma * channel.gain) ** 2 for channel in channels])
-    rule = GROUPING[quality]
-    parts = len(group_parts(noisies.shape[1], rule.size, rule.step))
+    noisies, result = np.stack([channel.plane for channel in channels]), np.stack(pilots)
+    variances = np.array([((sigma or FILLING) * channel.gain) ** 2 for channel in channels])
+    sure = np.ones(result.shape[1:], bool) if known is None else known
+    parts = len(group_parts(result.shape[1], rule.size, rule.step))
+    passes = 1 if sigma > 0 else rule.passes  # a second estimate from the same noise would believe the first too much
     with one_blas_thread():
-        found = group_filter(
-            np.stack(pilots), noisies, variances, rule.size, rule.step, rule.radius, rule.count,
-            proceed=lambda done: not report(done, parts, pilots),
-        )  # fmt: skip
-        if found is None:
-            return pilots
-        planes = list(found)
-        report(parts, parts, planes)
+        for turn in range(passes):
+
+            def proceed(done: int, turn: int = turn) -> bool:
+                return not report(turn * parts + done, passes * parts, pilots)
+
+            if turn and not proceed(0):
+                return pilots
+            found = group_filter(
+                result, noisies, sure.view(np.uint8), variances, sigma > 0,
+                rule.size, rule.step, rule.radius, rule.count, proceed,
+            )  # fmt: skip
+            if found is None:
+                return pilots
+            result = found if sigma > 0 else np.where(sure, result, found)
+        planes = list(result)
+        report(passes * parts, passes * parts, planes)
     return planes

@@ -48,18 +48,26 @@ class Plan:
 
 @dataclass(frozen=True)
 class Grouping:
-    """The second pass of denoising: patches of size x size, `step` apart, each with the `count` patches within `radius`
-    pixels that are most like it."""
+    """The second pass: patches of size x size, `step` apart, each with the `count` patches within `radius` pixels that
+    are most like it; `passes` times over."""
 
     size: int
     step: int
     radius: int
     count: int
+    passes: int = 1
 
 
-# One for all noise levels: patches of 5x5 or 8x8 and groups of 16 or 48 are at best 0.02 dB better at some, and a third
-# pass over the result of the second is worth nothing that a smaller step is not (benchmarks/grouping.py).
-GROUPING = {"fast": Grouping(6, 5, 12, 24), "balanced": Grouping(6, 4, 16, 24), "best": Grouping(6, 2, 16, 24)}
+# One for all noise levels: patches of 5x5 or 8x8 and groups of 16 or 48 are at best 0.02 dB better at some, and in
+# denoising going over it again is worth nothing that a smaller step is not (benchmarks/grouping.py).
+GROUPING = {
+    "denoise": {
+        "fast": Grouping(6, 5, 12, 24), "balanced": Grouping(6, 4, 16, 24), "best": Grouping(6, 2, 16, 24),
+    },
+    "inpaint": {
+        "fast": Grouping(6, 6, 12, 24), "balanced": Grouping(6, 4, 16, 32), "best": Grouping(6, 4, 16, 32, passes=2),
+    },
+}  # fmt: skip
 
 
 def mass(operator: AnalysisOperator) -> float:

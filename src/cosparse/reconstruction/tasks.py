@@ -24,7 +24,7 @@ from cosparse.reconstruction.planes import (
     open_finite,
     open_image,
 )
-from cosparse.reconstruction.rules import plan
+from cosparse.reconstruction.rules import GROUPING, plan
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
 __all__ = ["deblur", "denoise", "inpaint", "upscale"]
@@ -104,7 +104,7 @@ def denoise(
             )[-1].point  # fmt: skip
 
         def finish(channels: list[Channel], planes: list[Plane], report: Report) -> list[Plane]:
-            return filter_groups(channels, planes, level, quality, report)
+            return filter_groups(channels, planes, level, GROUPING["denoise"][quality], report)
 
         if level == 0:
             return page
@@ -126,6 +126,7 @@ def inpaint(
     operator: Operator = None,
     weight: float | None = None,
     quality: str = "balanced",
+    grouping: bool = True,
     data_range: float | None = None,
     channel_axis: int | None = None,
     callback: Callback = None,
@@ -191,7 +192,10 @@ def inpaint(
                 free=None if noisy else gaps, bounds=channel.bounds, callback=told,
             )[-1].point  # fmt: skip
 
-        return by_plane(page, colour, start, repair, callback=told)
+        def finish(channels: list[Channel], planes: list[Plane], report: Report) -> list[Plane]:
+            return filter_groups(channels, planes, level, GROUPING["inpaint"][quality], report, known)
+
+        return by_plane(page, colour, start, repair, callback=told, finish=finish if grouping else None)
 
     result = by_page(working, colour, repair_page, follow)
     filled = close_image(result, caller)
