@@ -1,4 +1,4 @@
-"""The second pass of denoising and inpainting: its definition, what it gains, and that it can be left out or stopped."""
+"""The second pass of denoising and inpainting: its definition, what it gains, how it is left out or stopped."""
 
 from __future__ import annotations
 

@@ -191,6 +191,18 @@ def test_same_seed_same_operator(photograph, refined):
     assert again.losses == refined.losses
 
 
+def test_the_rate_is_the_length_of_the_steps(photograph):
+    start, reached = AnalysisOperator.dct(4), {}
+    for rate in (1.0, 0.25):
+        refine_operator(
+            start, [photograph], validation=[photograph.T], **SMALL | {"steps": 1}, rate=rate,
+            callback=lambda progress, rate=rate: reached.update({rate: np.log(progress.operator.weights)}),
+        )  # fmt: skip
+    whole, quarter = (reached[rate] - Parameters.of(start).log_weights for rate in (1.0, 0.25))
+    np.testing.assert_allclose(quarter, whole / 4, atol=1e-6)
+    assert np.abs(whole).max() > 1e-4
+
+
 def test_stopped_and_taken_up_again(photograph, refined, tmp_path):
     arguments = AnalysisOperator.dct(4), [photograph]
     file = tmp_path / "run.safetensors"
@@ -238,6 +250,7 @@ def test_a_callback_can_end_it(photograph):
         ({"batch": 0}, "batch: must be at least 1"),
         ({"crop": 4}, "crop: must be at least"),
         ({"validations": 0}, "validations: must be at least 1"),
+        ({"rate": 0}, "rate: must be a positive number"),
         ({"validation": None}, "images: at least two are needed"),
         ({"validation": [np.zeros((5, 90))]}, "validation: every image must be at least"),
     ],

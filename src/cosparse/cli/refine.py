@@ -37,6 +37,9 @@ def refine(
     stride: Annotated[
         int, typer.Option(metavar="N", help="Distance of patches, as in use.")
     ] = 2,
+    rate: Annotated[
+        float, typer.Option(metavar="X", help="Factor on the steps' length; 0.4 for 12x12.")
+    ] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same operator.", min=0)] = 0,
     checkpoint: Annotated[
         str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
@@ -67,13 +70,14 @@ def refine(
                 steps=steps,
                 batch=batch,
                 crop=crop,
+                rate=rate,
                 rng=seed,
                 checkpoint=checkpoint,
                 callback=lambda progress: view(progress, progress.step, progress.loss),
             )
     except ValueError as error:
         text = str(error)
-        options = ("task", "sigma", "steps", "batch", "crop", "stride", "checkpoint")
+        options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "checkpoint")
         raise UsageProblem("--" + text if text.split(":")[0] in options else text) from error
     except KeyboardInterrupt:
         raise stopped(checkpoint) from None

@@ -58,13 +58,11 @@ class Refinement:
     sigma: tuple[float, float] = (5.0, 50.0)
     batch: int = 16
     crop: int = 72
-    rate: float = 1.0
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
 
 
 RECIPES: dict[str, Recipe | Refinement] = {
     "default": Refinement(start="goal", stride=2, steps=1000),
-    "large": Refinement(start="goal-large", stride=3, steps=600, rate=0.4),
     "goal": Recipe(size=8, rows=128, count=100_000, kappa=4000, mu=0.2, nu=3000, iterations=500),
     "goal-large": Recipe(
         size=12, rows=288, count=150_000, kappa=12000, mu=0.5, nu=3000, iterations=600,
@@ -122,7 +120,6 @@ def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[
         steps=recipe.steps,
         batch=recipe.batch,
         crop=recipe.crop,
-        rate=recipe.rate,
         validation=held_out,
         checkpoint=checkpoint,
     )
