@@ -1,9 +1,10 @@
-"""What the second pass of denoising gains, on photographs held out of training.
+"""What the second pass of denoising and inpainting gains, on photographs held out of training.
 
-    python benchmarks/grouping.py [--every 20] [--sigma 25]
+    python benchmarks/grouping.py [--every 20] [--sigma 25] [--missing 50]
 
-For every noise level and quality: dB of the energy's minimiser alone and after the pass over groups of similar patches.
-For `balanced`, also what other patches, groups and windows would give. Writes benchmarks/results/grouping.csv.
+For every noise level (or share of missing pixels) and quality: dB of the energy's minimiser alone and after the pass
+over groups of similar patches. For denoising with `balanced`, also what other patches, groups and windows would give.
+Writes benchmarks/results/grouping.csv and prints the table of docs/grouping.md.
 """
 
 from __future__ import annotations
@@ -28,18 +29,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=20, help="take every so many-th photograph; 20 were held out")
     parser.add_argument("--sigma", nargs="+", type=float, default=[2, 5, 10, 15, 25, 50])
+    parser.add_argument("--missing", nargs="*", type=float, default=[20, 50, 80], help="percent, without noise")
     args = parser.parse_args()
     need_data()
     truths = validation_images(args.every)
     rows = []
 
-    def note(sigma: float, quality: str, second: str, results: list[np.ndarray]) -> None:
+    def note(problem: str, quality: str, second: str, results: list[np.ndarray]) -> None:
         pairs = zip(truths, results, strict=True)
         psnr = float(np.mean([cosparse.psnr(truth, np.clip(found, 0, 255), data_range=255) for truth, found in pairs]))
-        rows.append({"sigma": sigma, "quality": quality, "second pass": second, "psnr": round(psnr, 3)})
-        print(f"sigma {sigma:<4g} {quality:<9} {second:<40} {psnr:.3f} dB", flush=True)
+        rows.append({"problem": problem, "quality": quality, "second pass": second, "psnr": round(psnr, 3)})
+        print(f"{problem:<13} {quality:<9} {second:<40} {psnr:.3f} dB", flush=True)
 
     for sigma in args.sigma:
+        problem = f"noise {sigma:g}"
         noisies = [add_noise(truth, sigma, i) for i, truth in enumerate(truths)]
         for quality in QUALITIES:
             for second in (False, True):
@@ -47,7 +50,8 @@ def main() -> None:
                     cosparse.denoise(noisy, sigma, quality=quality, grouping=second, data_range=255)
                     for noisy in noisies
                 ]
-                note(sigma, quality, label(*vars(GROUPING["denoise"][quality]).values()) if second else "none", results)
+                used = label(*vars(GROUPING["denoise"][quality]).values()) if second else "none"
+                note(problem, quality, used, results)
                 if quality == "balanced" and not second:
                     pilots = results
         variance = np.array([sigma**2])
@@ -58,8 +62,30 @@ def main() -> None:
                     group_filter(plane, noisy[None], np.ones_like(noisy, np.uint8), variance, True, *setting)
                     for plane, noisy in zip(planes, noisies, strict=True)
                 ]
-            note(sigma, "balanced", label(*setting, passes), [plane[0] for plane in planes])
+            note(problem, "balanced", label(*setting, passes), [plane[0] for plane in planes])
+    for percent in args.missing:
+        masks = [np.random.default_rng(i).random(truth.shape) < percent / 100 for i, truth in enumerate(truths)]
+        for quality in QUALITIES:
+            for second in (False, True):
+                results = [
+                    cosparse.inpaint(np.where(mask, 0, truth), mask, quality=quality, grouping=second, data_range=255)
+                    for truth, mask in zip(truths, masks, strict=True)
+                ]
+                used = label(*vars(GROUPING["inpaint"][quality]).values()) if second else "none"
+                note(f"{percent:g} % missing", quality, used, results)
     print(f"written: {write_csv('grouping', rows)}")
+    print(*table(rows), sep="\n")
+
+
+def table(rows: list[dict]) -> list[str]:
+    """Markdown: without and with the pass, by quality."""
+    lines = ["| | " + " | ".join(QUALITIES) + " |", "|---|" + "---|" * len(QUALITIES)]
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        found = {quality: [row["psnr"] for row in rows if (row["problem"], row["quality"]) == (problem, quality)][:2]
+                 for quality in QUALITIES}  # fmt: skip
+        entries = [f"{once:.2f} → {twice:.2f}" for once, twice in found.values()]
+        lines.append(f"| {problem} | " + " | ".join(entries) + " |")
+    return lines
 
 
 def label(size: int, step: int, radius: int, count: int, passes: int = 1) -> str:
