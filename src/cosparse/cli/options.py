@@ -38,7 +38,7 @@ Level = Annotated[
 ]
 Grouping = Annotated[
     bool,
-    typer.Option("--grouping/--no-grouping", help="Let similar patches help each other, as a second pass."),
+    typer.Option("--grouping/--no-grouping", help="Similar patches help each other (default).", show_default=False),
 ]
 Format = Annotated[
     str | None,
