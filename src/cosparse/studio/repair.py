@@ -88,7 +88,7 @@ def preview(source: Source, job: Job, report: Callable[[Step], bool]) -> Array:
     if missing is not None and not missing.any():
         return work
     small = replace(job, sigma=job.sigma / factor, missing=missing, quality="fast")
-    return _run(work, small, Counter(_planes(work), report), 255.0, factor)
+    return _run(work, small, Counter(_planes(work), report), 255.0, factor, grouping=False)
 
 
 def full(source: Source, job: Job, report: Callable[[Step], bool]) -> tuple[Array, list[float]]:
@@ -129,7 +129,9 @@ def _planes(pixels: Array) -> int:
     return 1 if pixels.ndim == 2 else 3
 
 
-def _run(pixels: Array, job: Job, counter: Counter, data_range: float, factor: int = 1) -> Array:
+def _run(
+    pixels: Array, job: Job, counter: Counter, data_range: float, factor: int = 1, grouping: bool = True
+) -> Array:
     """`pixels` may be a smaller version, by `factor`, for which the kernel is smaller too."""
     sigma = job.sigma * data_range / 255.0
     options: dict[str, Any] = {
@@ -140,9 +142,9 @@ def _run(pixels: Array, job: Job, counter: Counter, data_range: float, factor: i
         "callback": counter,
     }
     if job.task == "denoise":
-        return cosparse.denoise(pixels, sigma, **options)
+        return cosparse.denoise(pixels, sigma, grouping=grouping, **options)
     if job.task == "inpaint":
-        return cosparse.inpaint(pixels, np.asarray(job.missing), sigma=sigma, **options)
+        return cosparse.inpaint(pixels, np.asarray(job.missing), sigma=sigma, grouping=grouping, **options)
     if job.task == "upscale":
         return cosparse.upscale(pixels, job.factor, sigma=sigma, **options)
     return cosparse.deblur(pixels, job.blur.kernel(factor), sigma=sigma, **options)
