@@ -90,7 +90,7 @@ def lines() -> list[str]:
     made.append(
         (
             "learning 128x64 from 50,000 patches, 400 iterations",
-            f"{quantity('learning', '400 iterations: time'):.0f} s",
+            f"{quantity('learning_speed', '400 iterations: time'):.0f} s",
             "the paper: about 10 minutes (200,000 patches, four cores)",
             learning,
         )
@@ -98,7 +98,7 @@ def lines() -> list[str]:
     made.append(
         (
             "learning to the same objective",
-            f"{quantity('learning', 'times faster'):.1f} times faster",
+            f"{quantity('learning_speed', 'times faster'):.1f} times faster",
             "pymanopt, plain NumPy",
             learning,
         )

@@ -39,7 +39,7 @@ from cosparse.operator import cosine_atoms
 from cosparse.optimize import Oblique, conjugate_gradient
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-RESULTS = REPOSITORY / "benchmarks" / "results" / "learning.csv"
+RESULTS = REPOSITORY / "benchmarks" / "results" / "learning_speed.csv"
 
 # The reference setting of DESIGN.md.
 PENALTY, KAPPA, MU, ROWS = Penalty.log(5e3), 1280.0, 0.0945, 128
