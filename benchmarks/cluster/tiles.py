@@ -96,16 +96,15 @@ def main() -> None:
                 arguments = {key: value for key, value in options.items() if key != "mask"}
                 mask = (options["mask"],) if "mask" in options else ()
                 whole = getattr(cosparse, task)(pixels, *mask, data_range=255.0, **arguments)
-                for overlap in (16, 32, None):
+                for overlap in (16, None):
                     note(name, "the whole", *apart(task, pixels, options, whole, client, overlap=overlap))
-        for sigma in (8, 25):
-            name = f"denoise, noise {sigma}, 1.2 megapixels"
-            if given.only in name:
-                pixels = noisy(large(), sigma)
-                whole = cosparse.denoise(pixels, float(sigma), data_range=255.0)
-                for picture.SAMPLES in (9, 18, 36):
-                    found = apart("denoise", pixels, {"sigma": float(sigma)}, whole, client)
-                    note(name, f"{picture.SAMPLES} of 72 samples", *found)
+        name = "denoise, noise 25, 1.2 megapixels"
+        if given.only in name:
+            pixels = noisy(large(), 25)
+            whole = cosparse.denoise(pixels, 25.0, data_range=255.0)
+            for picture.SAMPLES in (9, 36):
+                found = apart("denoise", pixels, {"sigma": 25.0}, whole, client)
+                note(name, f"{picture.SAMPLES} of 72 samples", *found)
     if not given.only:
         print(common.write_csv("cluster_tiles", rows))
 

@@ -14,6 +14,8 @@ from cosparse.kernels.threads import available_cores, on_this_thread
 
 Value = TypeVar("Value")
 PATIENCE = 120.0  # seconds without any worker after which a run ends
+# On one machine Dask's own watch over its processes takes from the work: 0.1 of a core with two workers, 0.04 so.
+_QUIET = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
 WAIT = 10.0  # seconds for a scheduler to answer and for a first worker to be there
 
 
@@ -40,11 +42,13 @@ def connect(scheduler: str | None = None, *, workers: int | None = None, wait: f
         Seconds until a scheduler that does not answer, or has no workers, is an error.
     """
     need_dask()
+    import dask
     from distributed import Client, LocalCluster
 
     if scheduler in (None, "local"):
         count = available_cores() if workers is None else workers
         with (
+            dask.config.set(_QUIET),
             LocalCluster(
                 n_workers=count, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
             ) as cluster,
