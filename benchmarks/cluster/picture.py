@@ -57,9 +57,11 @@ class Turns:
         self.figures: list[tuple[float, float, float]] = []
         self.away = 0.0
         self.latest = 0
+        self.used: list[float] = []  # processor seconds of the cluster, at each tile
 
     def __call__(self, done: int, total: int) -> None:
         print(f"\r{done} of {total} tiles", end="", file=sys.stderr, flush=True)
+        self.used.append(self.watch.used())
         if done * TURNS // total == self.latest:
             return
         self.latest = done * TURNS // total
@@ -97,6 +99,7 @@ def main() -> None:
             seconds, used = time.perf_counter() - begin - turns.away, watch.used() - used
     pixels = given.side**2 / 1e6
     parts, waited, spent = np.sum(turns.figures, axis=0)
+    tiles = (turns.used[-1] - turns.used[0]) / (len(turns.used) - 1) * report.tiles
     ratio, square = "ratio to a single process, per core", f"{given.side} x {given.side} uint16"
     quality = given.quality + ", one pass" * given.one_pass
     rows = [
@@ -111,6 +114,7 @@ def main() -> None:
         (f"speed of a single process, {len(turns.figures)} turns in between", parts / waited, "megapixels/s", ""),
         (ratio, pixels / seconds / (parts / waited), "", 0.8),
         ("processor time on the cluster, all processes", used / pixels, "s/megapixel", ""),
+        ("of it for the tiles, the rest before the first", tiles / pixels, "s/megapixel", ""),
         ("processor time of a single process", spent / parts, "s/megapixel", ""),
         (f"{ratio}, by processor time", spent / parts / (used / pixels), "", 0.8),
         *((f"peak memory, {name}", peak / 1e6, "MB", 1500) for name, peak in watch.peak.items()),
