@@ -67,8 +67,9 @@ def repair_picture(
 ) -> TileReport:
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
-    The result is that of the task on the whole picture to 0.05 grey levels (of 255), root mean square. An interrupted
-    run leaves `target` + ".part"; the same call goes on from its finished tiles.
+    Up to 2 megapixels the result is that of the task on the whole picture to 0.05 grey levels (of 255), root mean
+    square; beyond, the common steps come from samples and it is another one of the same quality. An interrupted run
+    leaves `target` + ".part"; the same call goes on from its finished tiles.
 
     Parameters
     ----------
