@@ -189,7 +189,7 @@ def test_tiles_of_another_repair_are_not_mixed_in(local, scene, tmp_path, monkey
         ("deblur", {"kernel": np.ones((3, 3)), "border": "periodic"}, "border='periodic': every measurement"),
         ("inpaint", {}, "mask: inpaint needs one"),
         ("inpaint", {"mask": np.ones((4, 4), bool)}, r"mask: has shape \(4, 4\)"),
-        ("inpaint", {"mask": HALF, "tile": 64}, "no pixel is known around rows"),
+        ("inpaint", {"mask": HALF, "tile": 64, "grouping": False}, "no pixel is known around rows"),
     ],
 )
 def test_what_tiles_cannot_do_is_refused(local, scene, tmp_path, task, options, message):
