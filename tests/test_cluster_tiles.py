@@ -77,7 +77,8 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path):
 
 def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path, monkeypatch):
     """Few samples, as of a picture larger than all of them: near the whole's result, and the same on both sides."""
-    monkeypatch.setattr("cosparse.cluster.picture.SAMPLES", 4)
+    for name in ("WHOLE", "SAMPLES"):
+        monkeypatch.setattr(f"cosparse.cluster.picture.{name}", 4)
     unit = (noisy(scene, 15) / 255).astype(np.float32)
     cluster.repair_picture("denoise", unit, tmp_path / "out.zarr", sigma=15 / 255, tile=64, client=local)
     difference = (zarr.open_array(tmp_path / "out.zarr")[:] - cosparse.denoise(unit, 15 / 255)) * 255
@@ -113,7 +114,8 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
 
 
 def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosparse.cluster.picture.SAMPLES", 4)  # too many pixels for one task, then
+    for name in ("WHOLE", "SAMPLES"):
+        monkeypatch.setattr(f"cosparse.cluster.picture.{name}", 4)  # too many pixels for one task, then
     pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
     report = cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", tile=50, client=local, quality="fast")
     assert report.sigma == pytest.approx(cosparse.estimate_sigma(pixels, channel_axis=-1), rel=1e-3)

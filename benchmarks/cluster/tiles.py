@@ -102,6 +102,7 @@ def main() -> None:
         if given.only in name:
             pixels = noisy(large(), 25)
             whole = cosparse.denoise(pixels, 25.0, data_range=255.0)
+            picture.WHOLE = 0
             for picture.SAMPLES in (9, 36):
                 found = apart("denoise", pixels, {"sigma": 25.0}, whole, client)
                 note(name, f"{picture.SAMPLES} of 72 samples", *found)

@@ -37,7 +37,8 @@ from cosparse.reconstruction.general import resolve
 from cosparse.reconstruction.rules import plan
 
 log = logging.getLogger(__name__)
-SAMPLES = 128  # of CELL x CELL pixels: see docs/cluster.md for what fewer or more do
+WHOLE = 512  # a picture of so many times CELL x CELL pixels or fewer is its own sample: 8 megapixels
+SAMPLES = 128  # that stand for a larger one: see docs/cluster.md for what fewer or more do
 RETRIES = 2  # of a tile that failed
 
 
@@ -67,7 +68,7 @@ def repair_picture(
 ) -> TileReport:
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
-    Up to 2 megapixels the result is that of the task on the whole picture to 0.05 grey levels (of 255), root mean
+    Up to 8 megapixels the result is that of the task on the whole picture to 0.05 grey levels (of 255), root mean
     square; beyond, the common steps come from samples and it is another one of the same quality. An interrupted run
     leaves `target` + ".part"; the same call goes on from its finished tiles.
 
@@ -193,7 +194,7 @@ class _Job:
         from dask.delayed import delayed
 
         span = self.work.options["data_range"]
-        if len(self._cells()) > SAMPLES:
+        if len(self._cells()) > WHOLE:
             return estimate_level(client, self.array, span)
         axis = -1 if self.work.colour else None
         whole = delayed(cosparse.estimate_sigma, pure=False)(self.array, data_range=span, channel_axis=axis)
@@ -208,7 +209,7 @@ class _Job:
         from dask.delayed import delayed
 
         places, side = self._cells(), self.side
-        if len(places) <= SAMPLES:  # the whole picture as one
+        if len(places) <= WHOLE:  # as one
             places, side = [(0, 0)], max(self.source.shape[:2])
         elif self.mask is not None and not self.work.options.get("sigma"):
             places = self._with_gaps(client, side) or places
