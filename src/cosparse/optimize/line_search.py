@@ -69,6 +69,7 @@ class LineSearch:
             reached, gradient = objective(point)
             if reached <= value + self.slope * t * slope:
                 return Trial(t, point, reached, gradient, trial)
+            del point, gradient  # each may be as large as a picture
             t *= self._factor(value, slope, t, reached)
         return None
 

@@ -31,7 +31,7 @@ def filter_groups(
 
     `report` hears of the progress; if it says stop, the pilots are what is returned.
     """
-    noisies, result = np.stack([channel.plane for channel in channels]), np.stack(pilots)
+    noisies, result = _stacked([channel.plane for channel in channels]), _stacked(pilots)
     variances = np.array([((sigma or FILLING) * channel.gain) ** 2 for channel in channels])
     sure = np.ones(result.shape[1:], bool) if known is None else known
     parts = len(group_parts(result.shape[1], rule.size, rule.step))
@@ -54,3 +54,8 @@ def filter_groups(
         planes = list(result)
         report(passes * parts, passes * parts, planes)
     return planes
+
+
+def _stacked(planes: list[Plane]) -> NDArray[np.float32]:
+    """(c, h, w); a single plane is not copied."""
+    return np.ascontiguousarray(planes[0])[None] if len(planes) == 1 else np.stack(planes)
