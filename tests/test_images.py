@@ -17,6 +17,7 @@ import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
+from pixels import noise, same
 
 from cosparse.images import (
     Picture,
@@ -27,11 +28,6 @@ from cosparse.images import (
 
 ICC = bytes(range(256)) * 2  # carried, not understood
 EXIF = b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 274, 3, 1, 6, 0, 0)  # turned by 90
-
-
-def noise(shape, dtype=np.uint8, seed=0):
-    values = np.random.default_rng(seed).random(shape)
-    return (values if np.dtype(dtype).kind == "f" else values * default_range(dtype)).astype(dtype)
 
 
 def encoded(array, format="png", **options):
@@ -55,11 +51,6 @@ def png(header, rows, *chunks):
         struct.pack(">I", len(b)) + t + b + struct.pack(">I", zlib.crc32(t + b)) for t, b in parts
     )
     return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
-
-
-def same(got, want):
-    assert got.dtype == want.dtype
-    np.testing.assert_array_equal(got, want)
 
 
 @settings(max_examples=150, deadline=None)

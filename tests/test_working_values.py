@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pixels import noise, same
 
 from cosparse import images
 from cosparse.images import (
@@ -14,16 +15,6 @@ from cosparse.images import (
     to_working,
     write_image,
 )
-
-
-def noise(shape, dtype=np.uint8, seed=0):
-    values = np.random.default_rng(seed).random(shape)
-    return (values if np.dtype(dtype).kind == "f" else values * default_range(dtype)).astype(dtype)
-
-
-def same(got, want):
-    assert got.dtype == want.dtype
-    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, ">u2"])

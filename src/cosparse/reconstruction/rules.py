@@ -58,7 +58,7 @@ class Grouping:
     passes: int = 1
 
 
-# One for all noise levels: patches of 5x5 or 8x8 and groups of 16 or 48 are at best 0.02 dB better at some, and in
+# One for all noise levels: patches of 5x5 or 8x8 and groups of 12 or 48 are at best 0.02 dB better at some, and in
 # denoising going over it again is worth nothing that a smaller step is not (benchmarks/grouping.py).
 GROUPING = {
     "denoise": {
