@@ -272,9 +272,9 @@ def versus_pymanopt(report: Report, patches: np.ndarray, sizes: Sizes) -> None:
 def _bare_chunk(atoms, patches, piece):  # pragma: no cover - compiled
     """What `fused._patch_chunk` does, without anything between the two products."""
     k = atoms.shape[0]
-    buffer = np.empty(k * fused.TILE, np.float32)
-    for start in range(0, patches.shape[0], fused.TILE):
-        tile = patches[start : start + fused.TILE]
+    buffer = np.empty(k * fused.CHUNK_TILE, np.float32)
+    for start in range(0, patches.shape[0], fused.CHUNK_TILE):
+        tile = patches[start : start + fused.CHUNK_TILE]
         v = buffer[: k * tile.shape[0]].reshape(k, tile.shape[0])
         np.dot(atoms, tile.T, v)
         np.dot(v, tile, piece)

@@ -86,12 +86,11 @@ def against_blas(image: np.ndarray, count: int) -> list[dict]:
     n, k = atoms.shape[1], atoms.shape[0]
 
     def band(first: int) -> None:
-        patches = np.ones((n, fused.TILE), np.float32)
-        responses = np.empty((k, fused.TILE), np.float32)
-        for _ in range(min(fused.BAND, rows - first)):
-            for _ in range(0, columns, fused.TILE):
-                np.dot(atoms, patches, responses)
-                np.dot(transposed, responses, patches)
+        patches, back = np.ones((fused.TILE, n), np.float32), np.empty((fused.TILE, n), np.float32)
+        responses = np.empty((fused.TILE, k), np.float32)
+        for _ in range(0, min(fused.BAND, rows - first) * columns, fused.TILE):
+            np.dot(patches, transposed, responses)
+            np.dot(responses, atoms, back)
 
     def bare() -> None:
         with one_blas_thread():

@@ -41,63 +41,55 @@ def _slope_and_bend(v, code, nu, p):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _curvature_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, weights, padded, moved, height, width, down, across, first, count, columns,
-    code, nu, p, product,
+    atoms, transposed, weights, pixels, moved, rows, columns, height, width, down, across, code, nu, p, product
 ):
-    """The Hessian's product from `count` rows of patches, added to the band's own `product`."""
+    """The Hessian's product from `rows` rows of patches, added to the band's own `product`."""
     k, n = atoms.shape
-    patch_buffer = np.empty(n * TILE, np.float32)
-    v_buffer, u_buffer = np.empty(k * TILE, np.float32), np.empty(k * TILE, np.float32)
-    for row in range(count):
-        for start in range(0, columns, TILE):
-            tile = min(TILE, columns - start)
-            left = start * across
-            patches = patch_buffer[: n * tile].reshape(n, tile)
-            v = v_buffer[: k * tile].reshape(k, tile)
-            u = u_buffer[: k * tile].reshape(k, tile)
-            _gather(padded, (first + row) * down, left, across, height, width, patches)
-            np.dot(atoms, patches, v)
-            _gather(moved, (first + row) * down, left, across, height, width, patches)
-            np.dot(atoms, patches, u)
+    patch_buffer = np.empty((TILE, n), np.float32)
+    v_buffer, u_buffer = np.empty((TILE, k), np.float32), np.empty((TILE, k), np.float32)
+    for first in range(0, rows * columns, TILE):
+        count = min(TILE, rows * columns - first)
+        patches, v, u = patch_buffer[:count], v_buffer[:count], u_buffer[:count]
+        _gather(pixels, first, columns, height, width, down, across, patches)
+        np.dot(patches, transposed, v)
+        _gather(moved, first, columns, height, width, down, across, patches)
+        np.dot(patches, transposed, u)
+        for c in range(count):
             for i in range(k):
-                for j in range(tile):
-                    u[i, j] *= weights[i] * _slope_and_bend(v[i, j], code, nu, p)[1]
-            np.dot(transposed, u, patches)
-            _scatter(patches, row * down, left, across, height, width, product)
+                u[c, i] *= weights[i] * _slope_and_bend(v[c, i], code, nu, p)[1]
+        np.dot(u, atoms, patches)
+        _scatter(patches, first, columns, height, width, down, across, product)
 
 
 @_compiled
 def _sensitivity_band(  # type: ignore[no-untyped-def]
-    atoms, padded, moved, height, width, down, across, first, count, columns, code, nu, p,
-    by_atom, by_weight,
+    transposed, pixels, moved, rows, columns, height, width, down, across, code, nu, p, by_atom, by_weight
 ):
-    """The (unweighted) derivatives from `count` rows of patches, added to `by_atom` and `by_weight`."""
-    k, n = atoms.shape
-    here_buffer, there_buffer = np.empty(n * TILE, np.float32), np.empty(n * TILE, np.float32)
-    v_buffer, u_buffer = np.empty(k * TILE, np.float32), np.empty(k * TILE, np.float32)
-    piece = np.empty((k, n), np.float32)
-    for row in range(count):
-        for start in range(0, columns, TILE):
-            tile = min(TILE, columns - start)
-            left = start * across
-            here, there = here_buffer[: n * tile].reshape(n, tile), there_buffer[: n * tile].reshape(n, tile)
-            v, u = v_buffer[: k * tile].reshape(k, tile), u_buffer[: k * tile].reshape(k, tile)
-            _gather(padded, (first + row) * down, left, across, height, width, here)
-            _gather(moved, (first + row) * down, left, across, height, width, there)
-            np.dot(atoms, here, v)
-            np.dot(atoms, there, u)
+    """The (unweighted) derivatives from `rows` rows of patches, added to `by_atom` and `by_weight`."""
+    n, k = transposed.shape
+    here_buffer, there_buffer = np.empty((TILE, n), np.float32), np.empty((TILE, n), np.float32)
+    v_buffer, u_buffer = np.empty((TILE, k), np.float32), np.empty((TILE, k), np.float32)
+    piece, sums = np.empty((k, n), np.float32), np.empty(k, np.float32)
+    for first in range(0, rows * columns, TILE):
+        count = min(TILE, rows * columns - first)
+        here, there = here_buffer[:count], there_buffer[:count]
+        v, u = v_buffer[:count], u_buffer[:count]
+        _gather(pixels, first, columns, height, width, down, across, here)
+        _gather(moved, first, columns, height, width, down, across, there)
+        np.dot(here, transposed, v)
+        np.dot(there, transposed, u)
+        sums[:] = 0
+        for c in range(count):
             for i in range(k):
-                total = np.float32(0)
-                for j in range(tile):
-                    slope, bend = _slope_and_bend(v[i, j], code, nu, p)
-                    total += slope * u[i, j]
-                    v[i, j] = slope
-                    u[i, j] *= bend
-                by_weight[i] += total
-            np.dot(u, here.T, piece)
-            by_atom += piece
-            np.dot(v, there.T, piece)
-            by_atom += piece
+                slope, bend = _slope_and_bend(v[c, i], code, nu, p)
+                sums[i] += slope * u[c, i]
+                v[c, i] = slope
+                u[c, i] *= bend
+        by_weight += sums
+        np.dot(u.T, here, piece)
+        by_atom += piece
+        np.dot(v.T, there, piece)
+        by_atom += piece
 
 
 def image_curvature(
@@ -120,8 +112,9 @@ def image_curvature(
     def band(first: int) -> Single:
         count = min(BAND, rows - first)
         own = np.zeros(((count - 1) * stride[0] + patch[0], padded.shape[1]), np.float32)
+        top = first * stride[0]
         _curvature_band(
-            atoms, transposed, weights, padded, moved, *patch, *stride, first, count, columns,
+            atoms, transposed, weights, padded[top:], moved[top:], count, columns, *patch, *stride,
             code, *scalars, own,
         )  # fmt: skip
         return own
@@ -149,12 +142,14 @@ def image_sensitivity(
     """As `reference.image_sensitivity`, band by band."""
     padded, moved = replicate(image, patch, stride), replicate(direction, patch, stride)
     rows, columns = positions(image.shape[0], stride[0]), positions(image.shape[1], stride[1])
+    transposed = np.ascontiguousarray(atoms.T)
     scalars = np.float32(nu), np.float32(p)
 
     def band(first: int) -> tuple[Single, Single]:
         own = np.zeros(atoms.shape, np.float32), np.zeros(len(atoms), np.float32)
+        top = first * stride[0]
         _sensitivity_band(
-            atoms, padded, moved, *patch, *stride, first, min(BAND, rows - first), columns,
+            transposed, padded[top:], moved[top:], min(BAND, rows - first), columns, *patch, *stride,
             code, *scalars, *own,
         )  # fmt: skip
         return own

@@ -1,7 +1,8 @@
 """The kernels of `reference`, each in one pass: gather a tile, multiply, penalise, multiply, scatter.
 
 The 128 x N responses never exist as a whole: a tile of them stays in the cache between the two matrix
-products, which are nearly all of the time. Everything is float32; sums are carried in float64.
+products, which are nearly all of the time. A tile of an image has one patch a row, the order in which OpenBLAS
+multiplies fastest. Everything is float32; sums are carried in float64.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from cosparse.penalty import LOG
 Single = NDArray[np.float32]
 Double = NDArray[np.float64]
 
-TILE = 256  # patches a tile: 128 responses of each fit the second-level cache
-CHUNK = 16 * TILE  # training patches one task takes
+TILE = 512  # patches of an image a tile: 128 responses of each fit the second-level cache
+CHUNK_TILE = 256  # training patches a tile
+CHUNK = 16 * CHUNK_TILE  # training patches one task takes
 BAND = 16  # rows of patches one task takes
+SHARING = 4  # responses to one atom that share a logarithm: that of their product
 
 # NaN and infinity keep their meaning, for `_seen`.
 _MATHS = {"reassoc", "nsz", "contract", "arcp"}
@@ -82,32 +85,44 @@ def _power_penalty(x, nu, half):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _penalise(v, weights, code, nu, p):  # type: ignore[no-untyped-def]
-    """Turn the k x T responses `v` into weighted slopes in place; return the sum of their penalties."""
-    k, count = v.shape
+def _penalise(v, weights, code, nu, p, sharing):  # type: ignore[no-untyped-def]
+    """Turn the T x k responses `v` into weighted slopes in place; return the sum of their penalties.
+
+    The logarithms of `sharing` rows are taken at once, as that of their product.
+    """
+    count, k = v.shape
     total = 0.0
-    for i in range(k):
-        row = np.float32(0)
-        if code == LOG:
-            rate = np.float32(2) * nu * weights[i]
-            for j in range(count):
-                phi, slope = _log_penalty(v[i, j], nu)
-                v[i, j] = rate * slope
-                row += phi
-            total += weights[i] * _LN2 * row
-        else:
-            half = np.float32(0.5) * p
-            for j in range(count):
-                phi, slope = _power_penalty(v[i, j], nu, half)
-                v[i, j] = weights[i] * slope
-                row += phi
-            total += weights[i] / p * row
-    return total
+    if code == LOG:
+        rates = np.float32(2) * nu * weights
+        products = np.empty(k, np.float32)
+        for first in range(0, count, sharing):
+            products[:] = _ONE
+            for c in range(first, min(first + sharing, count)):
+                row = v[c]
+                for i in range(k):
+                    inside = _ONE + nu * row[i] * row[i]
+                    row[i] = rates[i] * (row[i] / inside)
+                    products[i] *= inside
+            part = np.float32(0)
+            for i in range(k):
+                part += weights[i] * _log2(products[i])
+            total += part
+        return total * _LN2
+    half = np.float32(0.5) * p
+    for c in range(count):
+        row = v[c]
+        part = np.float32(0)
+        for i in range(k):
+            phi, slope = _power_penalty(row[i], nu, half)
+            row[i] = weights[i] * slope
+            part += weights[i] * phi
+        total += part
+    return total / p
 
 
 @_compiled
-def _penalise_squared(v, weights, sums, code, nu, p):  # type: ignore[no-untyped-def]
-    """The same for the square of each column's penalty, halved: the paper's measure of a training patch."""
+def _penalise_patches(v, weights, sums, code, nu, p, square):  # type: ignore[no-untyped-def]
+    """The same for training patches, a column of `v` each; with `square` half the square of each one's penalty."""
     k, count = v.shape
     for j in range(count):
         sums[j] = 0
@@ -124,10 +139,14 @@ def _penalise_squared(v, weights, sums, code, nu, p):  # type: ignore[no-untyped
                 phi, slope = _power_penalty(v[i, j], nu, half)
                 v[i, j] = weights[i] * slope
                 sums[j] += scale * phi
+    total = 0.0
+    if not square:
+        for j in range(count):
+            total += sums[j]
+        return total
     for i in range(k):
         for j in range(count):
             v[i, j] *= sums[j]
-    total = 0.0
     for j in range(count):
         total += np.float32(0.5) * sums[j] * sums[j]
     return total
@@ -137,19 +156,16 @@ def _penalise_squared(v, weights, sums, code, nu, p):  # type: ignore[no-untyped
 def _patch_chunk(atoms, weights, patches, code, nu, p, square, gradient):  # type: ignore[no-untyped-def]
     """Sum of the penalty over a chunk of patches; its gradient is added to `gradient`."""
     k, n = atoms.shape
-    buffer = np.empty(k * TILE, np.float32)
+    buffer = np.empty(k * CHUNK_TILE, np.float32)
     piece = np.empty((k, n), np.float32)
-    sums = np.empty(TILE, np.float32)
+    sums = np.empty(CHUNK_TILE, np.float32)
     total = 0.0
-    for start in range(0, patches.shape[0], TILE):
-        tile = patches[start : start + TILE]
+    for start in range(0, patches.shape[0], CHUNK_TILE):
+        tile = patches[start : start + CHUNK_TILE]
         count = tile.shape[0]
         v = buffer[: k * count].reshape(k, count)
         np.dot(atoms, tile.T, v)
-        if square:
-            total += _penalise_squared(v, weights, sums, code, nu, p)
-        else:
-            total += _penalise(v, weights, code, nu, p)
+        total += _penalise_patches(v, weights, sums, code, nu, p, square)
         np.dot(v, tile, piece)
         gradient += piece
     return total
@@ -186,55 +202,62 @@ def patch_sparsity(
 
 
 @njit(inline="always")
-def _gather(padded, top, left, across, height, width, patches):  # type: ignore[no-untyped-def]
-    """A row of patches, one a column of `patches`. Neighbouring ones are copied in runs, which vectorise."""
-    for i in range(height):
-        for j in range(width):
-            if across == 1:
-                for c in range(patches.shape[1]):
-                    patches[i * width + j, c] = padded[top + i, left + j + c]
-            else:
-                for c in range(patches.shape[1]):
-                    patches[i * width + j, c] = padded[top + i, left + j + c * across]
+def _gather(pixels, first, columns, height, width, down, across, patches):  # type: ignore[no-untyped-def]
+    """The patches from number `first` on, in reading order, `columns` in a row; each becomes a row of `patches`."""
+    row, column = first // columns, first % columns
+    for c in range(patches.shape[0]):
+        square = pixels[row * down : row * down + height, column * across : column * across + width]
+        patch = patches[c]
+        if width == 8:  # known when compiled, so that a row is one instruction
+            for i in range(height):
+                for j in range(8):
+                    patch[i * 8 + j] = square[i, j]
+        else:
+            for i in range(height):
+                for j in range(width):
+                    patch[i * width + j] = square[i, j]
+        column += 1
+        if column == columns:
+            row, column = row + 1, 0
 
 
 @njit(inline="always")
-def _scatter(patches, top, left, across, height, width, gradient):  # type: ignore[no-untyped-def]
+def _scatter(patches, first, columns, height, width, down, across, pixels):  # type: ignore[no-untyped-def]
     """The adjoint of :func:`_gather`: add the patches where they came from."""
-    for i in range(height):
-        for j in range(width):
-            if across == 1:
-                for c in range(patches.shape[1]):
-                    gradient[top + i, left + j + c] += patches[i * width + j, c]
-            else:
-                for c in range(patches.shape[1]):
-                    gradient[top + i, left + j + c * across] += patches[i * width + j, c]
+    row, column = first // columns, first % columns
+    for c in range(patches.shape[0]):
+        square = pixels[row * down : row * down + height, column * across : column * across + width]
+        patch = patches[c]
+        if width == 8:
+            for i in range(height):
+                for j in range(8):
+                    square[i, j] += patch[i * 8 + j]
+        else:
+            for i in range(height):
+                for j in range(width):
+                    square[i, j] += patch[i * width + j]
+        column += 1
+        if column == columns:
+            row, column = row + 1, 0
 
 
 @_compiled
 def _image_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, weights, padded, height, width, down, across, first, count, columns,
-    code, nu, p, gradient,
+    atoms, transposed, weights, pixels, rows, columns, height, width, down, across, code, nu, p, sharing, gradient
 ):
-    """Penalty of `count` rows of patches from row `first` on; its gradient is added to `gradient`.
-
-    `gradient` is the band's own, and starts at the padded image's row first·down.
-    """
+    """Penalty of `rows` rows of patches, the first at the top of `pixels`; its gradient is added to `gradient`."""
     k, n = atoms.shape
-    patch_buffer = np.empty(n * TILE, np.float32)
-    response_buffer = np.empty(k * TILE, np.float32)
+    patch_buffer = np.empty((TILE, n), np.float32)
+    response_buffer = np.empty((TILE, k), np.float32)
     total = 0.0
-    for row in range(count):
-        for start in range(0, columns, TILE):
-            tile = min(TILE, columns - start)
-            left = start * across
-            patches = patch_buffer[: n * tile].reshape(n, tile)
-            v = response_buffer[: k * tile].reshape(k, tile)
-            _gather(padded, (first + row) * down, left, across, height, width, patches)
-            np.dot(atoms, patches, v)
-            total += _penalise(v, weights, code, nu, p)
-            np.dot(transposed, v, patches)
-            _scatter(patches, row * down, left, across, height, width, gradient)
+    for first in range(0, rows * columns, TILE):
+        count = min(TILE, rows * columns - first)
+        patches, v = patch_buffer[:count], response_buffer[:count]
+        _gather(pixels, first, columns, height, width, down, across, patches)
+        np.dot(patches, transposed, v)
+        total += _penalise(v, weights, code, nu, p, sharing)
+        np.dot(v, atoms, patches)
+        _scatter(patches, first, columns, height, width, down, across, gradient)
     return total
 
 
@@ -269,13 +292,16 @@ def window_sparsity(
     transposed = np.ascontiguousarray(atoms.T)
     gradient = np.zeros_like(padded)
     scalars = np.float32(nu), np.float32(p)
+    # The product of so many must be a number: one + nu v² of each below 2^(127 / SHARING).
+    largest = float(np.abs(atoms).sum(axis=1).max()) * max(float(padded.max()), -float(padded.min()))
+    sharing = SHARING if 1 + nu * largest**2 < 2.0 ** (127 // SHARING) else 1
 
     def band(first: int) -> tuple[float, Single]:
         count = min(BAND, rows - first)
         own = np.zeros(((count - 1) * stride[0] + patch[0], padded.shape[1]), np.float32)
         total = _image_band(
-            atoms, transposed, weights, padded, *patch, *stride, first, count, columns,
-            code, *scalars, own,
+            atoms, transposed, weights, padded[first * stride[0] :], count, columns, *patch, *stride,
+            code, *scalars, sharing, own,
         )  # fmt: skip
         # Rows below the last patch row's top belong to the next band too: they are handed on.
         mine = count * stride[0] if first + count < rows else len(own)
