@@ -110,18 +110,25 @@ shapes = st.one_of(
 )
 
 
+def part_of(count):
+    """A range within so many, empty ones too."""
+    ends = st.tuples(st.integers(0, count), st.integers(0, count))
+    return ends.map(lambda pair: range(min(pair), max(pair)))
+
+
 @given(
-    k=st.integers(1, 9), shape=shapes, patch_stride=strided_patches(), penalty=penalties, seed=seeds
+    k=st.integers(1, 9), shape=shapes, patch_stride=strided_patches(), penalty=penalties, seed=seeds, data=st.data()
 )
-def test_image_sparsity(k, shape, patch_stride, penalty, seed):
+def test_image_sparsity(k, shape, patch_stride, penalty, seed, data):
     patch, stride = patch_stride
     atoms = whole_numbers(seed, (k, patch[0] * patch[1]), 8, 1 / 8)
     image = whole_numbers(seed + 1, shape, 100, 1)
     weights = random_weights(seed, k)
     arguments = penalty.code, penalty.nu, penalty.p
-    fast = fused.image_sparsity(atoms, weights, image, patch, stride, *arguments)
+    counted = data.draw(st.none() | st.tuples(*(part_of(reference.positions(*pair)) for pair in zip(shape, stride, strict=True))))
+    fast = fused.image_sparsity(atoms, weights, image, patch, stride, *arguments, counted)
     exact = atoms.astype(float), weights.astype(float), image.astype(float)
-    slow = reference.image_sparsity(*exact, patch, stride, *arguments)
+    slow = reference.image_sparsity(*exact, patch, stride, *arguments, counted)
     responses = reference.analyse(exact[0], exact[2], patch, stride)
     slope = reference.penalise(responses, *arguments)[1] * weights
     terms = reference.synthesise(np.abs(exact[0]), np.abs(slope), shape, patch, stride)

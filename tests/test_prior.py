@@ -103,6 +103,9 @@ def test_the_parts_of_regions_add_up(photograph, stride):
     image = photograph[:41, :50].astype(np.float32)
     prior = Prior(load_operator(), Penalty.log(0.1), stride)
     rows, columns = (slice(0, 12), slice(12, 24), slice(24, 41)), (slice(0, 36), slice(36, 50))
-    parts = [prior.value_in(image, (row, column)) for row in rows for column in columns]
-    assert min(parts) > 0
-    assert sum(parts) == pytest.approx(prior(image)[0], rel=1e-5)
+    value, gradient = prior(image)
+    parts = [prior(image, (row, column)) for row in rows for column in columns]
+    assert min(part for part, _ in parts) > 0
+    assert sum(part for part, _ in parts) == pytest.approx(value, rel=1e-5)
+    for _, whole in parts:
+        np.testing.assert_allclose(whole, gradient, atol=1e-3)

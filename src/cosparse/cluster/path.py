@@ -131,30 +131,6 @@ def survey(crops: Sequence[list[Minimisation]], insides: Sequence[Region]) -> li
     return paths
 
 
-def value_in(energy: Energy, image: Array, inside: Region) -> float:
-    """The part of an energy that is due to a region of the image."""
-    value = energy.weight * energy.prior.value_in(image, inside)
-    if energy.data is not None and energy.measure is None:
-        value += 0.5 * _square((image - energy.data)[inside])
-    elif energy.data is not None:
-        residual = energy.measure.matvec(image.ravel()) - energy.data
-        shape = energy.measure.data_shape
-        if len(shape) == 2:  # an image too, perhaps a smaller one
-            factor = image.shape[0] // shape[0]
-            part = tuple(slice(side.start // factor, side.stop // factor) for side in inside)
-            value += 0.5 * _square(residual.reshape(shape)[part])
-        else:  # some of the pixels
-            value += 0.5 * _square(energy.measure.adjoint_image(residual)[inside])
-    if energy.bounds is not None:
-        pixels = image[inside]
-        value += _square(pixels - np.clip(pixels, *energy.bounds))
-    return value
-
-
-def _square(values: Array) -> float:
-    return float(np.vdot(values, values))
-
-
 def _walked(
     calls: Sequence[Minimisation], insides: Sequence[Region], edges: Array, geometry: _Inside, start: Array
 ) -> tuple[Path, Array]:
@@ -166,9 +142,7 @@ def _walked(
         total, slope = 0.0, np.empty_like(point)
         for call, inside, first, last in zip(calls, insides, edges[:-1], edges[1:], strict=True):
             image = point[first:last].reshape(call.start.shape)
-            value, part = call.energy(image)
-            if geometry.counted is not None and np.isfinite(value):  # what is not finite must be seen
-                value = value_in(call.energy, image, inside)
+            value, part = call.energy(image, inside)
             total += value
             slope[first:last] = part.ravel()
         return total, slope

@@ -50,15 +50,15 @@ def _curvature_band(  # type: ignore[no-untyped-def]
     for first in range(0, rows * columns, TILE):
         count = min(TILE, rows * columns - first)
         patches, v, u = patch_buffer[:count], v_buffer[:count], u_buffer[:count]
-        _gather(pixels, first, columns, height, width, down, across, patches)
+        _gather(pixels, first, 0, columns, height, width, down, across, patches)
         np.dot(patches, transposed, v)
-        _gather(moved, first, columns, height, width, down, across, patches)
+        _gather(moved, first, 0, columns, height, width, down, across, patches)
         np.dot(patches, transposed, u)
         for c in range(count):
             for i in range(k):
                 u[c, i] *= weights[i] * _slope_and_bend(v[c, i], code, nu, p)[1]
         np.dot(u, atoms, patches)
-        _scatter(patches, first, columns, height, width, down, across, product)
+        _scatter(patches, first, 0, columns, height, width, down, across, product)
 
 
 @_compiled
@@ -74,8 +74,8 @@ def _sensitivity_band(  # type: ignore[no-untyped-def]
         count = min(TILE, rows * columns - first)
         here, there = here_buffer[:count], there_buffer[:count]
         v, u = v_buffer[:count], u_buffer[:count]
-        _gather(pixels, first, columns, height, width, down, across, here)
-        _gather(moved, first, columns, height, width, down, across, there)
+        _gather(pixels, first, 0, columns, height, width, down, across, here)
+        _gather(moved, first, 0, columns, height, width, down, across, there)
         np.dot(here, transposed, v)
         np.dot(there, transposed, u)
         sums[:] = 0

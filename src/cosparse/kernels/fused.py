@@ -7,11 +7,13 @@ multiplies fastest. Everything is float32; sums are carried in float64.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cosparse.kernels.reference import fold_border, replicate
+from cosparse.kernels.reference import fold_border, positions, replicate_rows
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.penalty import LOG
 
@@ -202,9 +204,9 @@ def patch_sparsity(
 
 
 @njit(inline="always")
-def _gather(pixels, first, columns, height, width, down, across, patches):  # type: ignore[no-untyped-def]
-    """The patches from number `first` on, in reading order, `columns` in a row; each becomes a row of `patches`."""
-    row, column = first // columns, first % columns
+def _gather(pixels, first, left, right, height, width, down, across, patches):  # type: ignore[no-untyped-def]
+    """Patches in the columns [left, right), from number `first` on in reading order; each becomes a row of `patches`."""
+    row, column = first // (right - left), left + first % (right - left)
     for c in range(patches.shape[0]):
         square = pixels[row * down : row * down + height, column * across : column * across + width]
         patch = patches[c]
@@ -217,14 +219,14 @@ def _gather(pixels, first, columns, height, width, down, across, patches):  # ty
                 for j in range(width):
                     patch[i * width + j] = square[i, j]
         column += 1
-        if column == columns:
-            row, column = row + 1, 0
+        if column == right:
+            row, column = row + 1, left
 
 
 @njit(inline="always")
-def _scatter(patches, first, columns, height, width, down, across, pixels):  # type: ignore[no-untyped-def]
+def _scatter(patches, first, left, right, height, width, down, across, pixels):  # type: ignore[no-untyped-def]
     """The adjoint of :func:`_gather`: add the patches where they came from."""
-    row, column = first // columns, first % columns
+    row, column = first // (right - left), left + first % (right - left)
     for c in range(patches.shape[0]):
         square = pixels[row * down : row * down + height, column * across : column * across + width]
         patch = patches[c]
@@ -237,27 +239,31 @@ def _scatter(patches, first, columns, height, width, down, across, pixels):  # t
                 for j in range(width):
                     square[i, j] += patch[i * width + j]
         column += 1
-        if column == columns:
-            row, column = row + 1, 0
+        if column == right:
+            row, column = row + 1, left
 
 
 @_compiled
 def _image_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, weights, pixels, rows, columns, height, width, down, across, code, nu, p, sharing, gradient
+    atoms, transposed, weights, pixels, rows, left, right, height, width, down, across, code, nu, p, sharing, gradient
 ):
-    """Penalty of `rows` rows of patches, the first at the top of `pixels`; its gradient is added to `gradient`."""
+    """Penalty of `rows` rows of patches, the first at the top of `pixels`, from column `left` to before `right`.
+
+    Its gradient is added to `gradient`, which has the shape of `pixels`.
+    """
     k, n = atoms.shape
     patch_buffer = np.empty((TILE, n), np.float32)
     response_buffer = np.empty((TILE, k), np.float32)
     total = 0.0
-    for first in range(0, rows * columns, TILE):
-        count = min(TILE, rows * columns - first)
+    number = rows * (right - left)
+    for first in range(0, number, TILE):
+        count = min(TILE, number - first)
         patches, v = patch_buffer[:count], response_buffer[:count]
-        _gather(pixels, first, columns, height, width, down, across, patches)
+        _gather(pixels, first, left, right, height, width, down, across, patches)
         np.dot(patches, transposed, v)
         total += _penalise(v, weights, code, nu, p, sharing)
         np.dot(v, atoms, patches)
-        _scatter(patches, first, columns, height, width, down, across, gradient)
+        _scatter(patches, first, left, right, height, width, down, across, gradient)
     return total
 
 
@@ -270,48 +276,46 @@ def image_sparsity(
     code: int,
     nu: float,
     p: float,
+    counted: tuple[range, range] | None = None,
 ) -> tuple[float, Single]:
     """As `reference.image_sparsity`, band by band; no two threads write to the same memory."""
-    value, gradient = window_sparsity(atoms, weights, replicate(image, patch, stride), patch, stride, code, nu, p)
-    folded = fold_border(gradient, image.shape, (patch[0] // 2, patch[1] // 2))
-    return _seen(value, folded), folded
-
-
-def window_sparsity(
-    atoms: Single,
-    weights: Single,
-    padded: Single,
-    patch: tuple[int, int],
-    stride: tuple[int, int],
-    code: int,
-    nu: float,
-    p: float,
-) -> tuple[float, Single]:
-    """Sparsity and gradient of all patches that lie inside the pixels given, with nothing repeated around them."""
-    rows, columns = ((padded.shape[axis] - patch[axis]) // stride[axis] + 1 for axis in (0, 1))
+    down = stride[0]
+    rows, columns = positions(image.shape[0], down), positions(image.shape[1], stride[1])
+    tall, wide = counted or (range(rows), range(columns))
+    # Patches that count and those that do not are never in the same band, nor in the same part of one.
+    bands = [
+        range(first, min(first + BAND, high))
+        for low, high in pairwise((0, tall.start, tall.stop, rows))
+        for first in range(low, high, BAND)
+    ]
+    parts = [(left, right) for left, right in pairwise((0, wide.start, wide.stop, columns)) if left < right]
     transposed = np.ascontiguousarray(atoms.T)
-    gradient = np.zeros_like(padded)
     scalars = np.float32(nu), np.float32(p)
     # The product of so many must be a number: one + nu v² of each below 2^(127 / SHARING).
-    largest = float(np.abs(atoms).sum(axis=1).max()) * max(float(padded.max()), -float(padded.min()))
+    largest = float(np.abs(atoms).sum(axis=1).max()) * max(float(image.max()), -float(image.min()))
     sharing = SHARING if 1 + nu * largest**2 < 2.0 ** (127 // SHARING) else 1
+    gradient = np.zeros([(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)], np.float32)
 
-    def band(first: int) -> tuple[float, Single]:
-        count = min(BAND, rows - first)
-        own = np.zeros(((count - 1) * stride[0] + patch[0], padded.shape[1]), np.float32)
-        total = _image_band(
-            atoms, transposed, weights, padded[first * stride[0] :], count, columns, *patch, *stride,
-            code, *scalars, sharing, own,
-        )  # fmt: skip
+    def work(band: range) -> tuple[float, Single]:
+        # Its own pixels with the repeated ones about them: a padded copy of the whole image would cost memory.
+        pixels = replicate_rows(image, band, patch, stride)
+        own = np.zeros_like(pixels)
+        total = 0.0
+        for left, right in parts:
+            value = _image_band(
+                atoms, transposed, weights, pixels, len(band), left, right, *patch, *stride,
+                code, *scalars, sharing, own,
+            )  # fmt: skip
+            total += value if band.start in tall and left in wide else 0.0
         # Rows below the last patch row's top belong to the next band too: they are handed on.
-        mine = count * stride[0] if first + count < rows else len(own)
-        gradient[first * stride[0] : first * stride[0] + mine] = own[:mine]
+        mine = len(band) * down if band.stop < rows else len(own)
+        gradient[band.start * down : band.start * down + mine] = own[:mine]
         return total, own[mine:].copy()
 
     with one_blas_thread():
-        bands = range(0, rows, BAND)
-        parts = spread(band, bands)
-    for first, (_, rest) in zip(bands, parts, strict=True):
-        below = (first + BAND) * stride[0]
+        results = spread(work, bands)
+    for band, (_, rest) in zip(bands, results, strict=True):
+        below = band.stop * down
         gradient[below : below + len(rest)] += rest
-    return sum(total for total, _ in parts), gradient
+    folded = fold_border(gradient, image.shape, (patch[0] // 2, patch[1] // 2))
+    return _seen(sum(total for total, _ in results), folded), folded

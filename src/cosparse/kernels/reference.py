@@ -61,6 +61,14 @@ def replicate(image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> 
     return np.pad(image, (rows, columns), mode="edge")
 
 
+def replicate_rows(image: Array, rows: range, patch: tuple[int, int], stride: tuple[int, int]) -> Array:
+    """The part of :func:`replicate` that some rows of patches see."""
+    top = rows.start * stride[0] - patch[0] // 2
+    lines = np.arange(top, top + (len(rows) - 1) * stride[0] + patch[0])
+    columns = padding(image.shape[1], patch[1], stride[1])
+    return np.pad(image[lines.clip(0, len(image) - 1)], ((0, 0), columns), mode="edge")
+
+
 def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) -> Array:
     """The adjoint of repeating border values: what fell on a repeated pixel is added to its source.
 
@@ -116,10 +124,16 @@ def image_sparsity(
     code: int,
     nu: float,
     p: float,
+    counted: tuple[range, range] | None = None,
 ) -> tuple[float, Array]:
-    """Sparsity of all patches of an image, Eqs. (sumsum) and (spfunc), and its gradient."""
+    """Sparsity of all patches of an image, Eqs. (sumsum) and (spfunc), and its gradient.
+
+    `counted` are the rows and columns of patches that the value is of; the gradient is always of all.
+    """
     phi, slope = penalise(analyse(atoms, image, patch, stride), code, nu, p)
     gradient = synthesise(atoms, slope * weights, image.shape, patch, stride)
+    if counted is not None:
+        phi = phi[np.ix_(*counted)]
     return float((phi @ weights).sum()), gradient
 
 

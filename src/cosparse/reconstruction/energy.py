@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Result, Settings, State, conjugate_gradient
-from cosparse.reconstruction.prior import Prior
+from cosparse.reconstruction.prior import Prior, Region
 
 Image = NDArray[np.float32]
 
@@ -44,8 +44,9 @@ class Energy:
     measure: Any = None
     bounds: tuple[float, float] | None = (0.0, 255.0)
 
-    def __call__(self, image: Image) -> tuple[float, Image]:
-        value, gradient = self.prior(image)
+    def __call__(self, image: Image, region: Region | None = None) -> tuple[float, Image]:
+        """Value and gradient at an image; with a region the part of the value that is due to it, the whole gradient."""
+        value, gradient = self.prior(image) if region is None else self.prior(image, region)
         value *= self.weight
         gradient *= np.float32(self.weight)
         if self.data is not None:
@@ -55,17 +56,32 @@ class Energy:
             else:
                 residual = self.measure.matvec(image.ravel()) - self.data
                 gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
-            value += 0.5 * float(np.vdot(residual, residual).real)
+            value += 0.5 * _square(residual if region is None else self._of(residual, region, image.shape))
             del residual  # as large as the image
         if self.bounds is not None:
             low, high = self.bounds
             if image.min() < low or image.max() > high:
                 excess = np.clip(image, low, high)
                 np.subtract(image, excess, out=excess)
-                value += float(np.vdot(excess, excess))
+                value += _square(excess if region is None else excess[region])
                 excess *= 2
                 gradient += excess
         return value, gradient
+
+    def _of(self, residual: NDArray[Any], region: Region, shape: tuple[int, ...]) -> NDArray[Any]:
+        """The residual of a region's data."""
+        if self.measure is None:
+            return residual[region]
+        data_shape = self.measure.data_shape
+        if len(data_shape) == 1:  # some of the pixels
+            return self.measure.adjoint_image(residual)[region]  # type: ignore[no-any-return]
+        factor = shape[0] // data_shape[0]  # an image too, perhaps a smaller one
+        rows, columns = (slice(part.start // factor, part.stop // factor) for part in region)
+        return residual.reshape(data_shape)[rows, columns]
+
+
+def _square(values: NDArray[Any]) -> float:
+    return float(np.vdot(values, values).real)
 
 
 def _alone(point: Image) -> Image:

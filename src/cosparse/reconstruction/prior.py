@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels import curvature, fused
-from cosparse.kernels.reference import positions, replicate
+from cosparse.kernels.reference import positions
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 
 Image = NDArray[np.float32]
 Derivative = NDArray[np.float64]
+Region = tuple[slice, slice]
 
 
 @dataclass(frozen=True)
@@ -60,21 +61,20 @@ class Prior:
         down, across = self.strides
         return self.operator.weights * np.float32(down * across)
 
-    def __call__(self, image: Image) -> tuple[float, Image]:
-        return fused.image_sparsity(self.operator.atoms, self.weights, image, *self._rest)
+    def __call__(self, image: Image, region: Region | None = None) -> tuple[float, Image]:
+        """Value and gradient at an image.
 
-    def value_in(self, image: Image, region: tuple[slice, slice]) -> float:
-        """The part of the value that is due to the patches of a region, which begins at multiples of the strides.
-
-        Every patch belongs to one pixel: the parts of regions that cover the image add up to the whole.
+        With a region, which begins at multiples of the strides, the value is of its patches only (every patch belongs
+        to one pixel: the values of regions that cover the image add up); the gradient is of all.
         """
-        patch, strides = self.operator.patch_shape, self.strides
-        window = []
-        for part, extent, size, step in zip(region, image.shape, patch, strides, strict=True):
-            last = positions(extent, step) if part.stop >= extent else -(-part.stop // step)
-            window.append(slice(part.start // step * step, (last - 1) * step + size))
-        pixels = np.ascontiguousarray(replicate(image, patch, strides)[tuple(window)])
-        return fused.window_sparsity(self.operator.atoms, self.weights, pixels, *self._rest)[0]
+        counted = None
+        if region is not None:
+            rows, columns = (
+                range(part.start // step, positions(extent, step) if part.stop >= extent else -(-part.stop // step))
+                for part, extent, step in zip(region, image.shape, self.strides, strict=True)
+            )
+            counted = rows, columns
+        return fused.image_sparsity(self.operator.atoms, self.weights, image, *self._rest, counted)
 
     def curvature(self, image: Image, direction: Image) -> Image:
         """The Hessian at an image, times a direction."""
