@@ -102,7 +102,7 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
     work = Work(task, cosparse.load_operator(), {**options, "data_range": 255.0}, colour=False)
 
     def steps(side, places):
-        outer, inner = zip(*regions_of(places, pixels.shape, side, 16), strict=True)
+        outer, inner = zip(*regions_of(places, pixels.shape, side, 32), strict=True)
         masks = [None if gaps is None else gaps[region] for region in outer]
         return find_paths(work, [pixels[region] for region in outer], masks, list(inner))
 

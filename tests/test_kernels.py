@@ -125,7 +125,8 @@ def test_image_sparsity(k, shape, patch_stride, penalty, seed, data):
     image = whole_numbers(seed + 1, shape, 100, 1)
     weights = random_weights(seed, k)
     arguments = penalty.code, penalty.nu, penalty.p
-    counted = data.draw(st.none() | st.tuples(*(part_of(reference.positions(*pair)) for pair in zip(shape, stride, strict=True))))
+    rows, columns = (part_of(reference.positions(*pair)) for pair in zip(shape, stride, strict=True))
+    counted = data.draw(st.none() | st.tuples(rows, columns))
     fast = fused.image_sparsity(atoms, weights, image, patch, stride, *arguments, counted)
     exact = atoms.astype(float), weights.astype(float), image.astype(float)
     slow = reference.image_sparsity(*exact, patch, stride, *arguments, counted)

@@ -7,6 +7,7 @@ would.
 
 The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
 but counts neither in inner products nor in energies. If the crops cover the picture, the steps are exactly the whole's.
+They may be shared out among workers: what conjugate gradient is told are sums over all.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.cluster.pieces import Place, Vector
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Result, Settings, State, Stop, conjugate_gradient
 from cosparse.reconstruction.energy import Energy, descend
@@ -87,76 +91,137 @@ def overheard(task: Callable[[], object]) -> list[Minimisation]:
     return calls
 
 
-class _Inside(Euclidean):
-    """Space where only some entries count in inner products; remembers the direction last taken."""
+@dataclass(frozen=True)
+class Share:
+    """Some of the samples: what each one's task wants minimised, and what counts of its result.
 
-    def __init__(self, free: NDArray[np.bool_] | None, counted: NDArray[np.bool_]) -> None:
-        super().__init__(free)
-        self.counted = None if counted.all() else counted.astype(np.float32)
-        self.direction: Array | None = None
+    Points, gradients and directions of a share are flat arrays, its samples one after the other.
+    """
+
+    samples: list[list[Minimisation]]
+    insides: list[Region]
+
+    @property
+    def plan(self) -> list[tuple[Settings, bool]]:
+        """Of every minimisation: its settings, and whether it goes on from the one before."""
+        return [(call.settings, call.continues) for call in self.samples[0]] if self.samples else []
+
+    @cached_property
+    def counted(self) -> Array:
+        """One where a pixel counts."""
+        marks = [np.zeros(calls[0].start.shape, np.float32) for calls in self.samples]
+        for mark, inside in zip(marks, self.insides, strict=True):
+            mark[inside] = 1
+        return _flat(marks)
+
+    def start(self, number: int) -> Array:
+        """Where a minimisation starts."""
+        return _flat([calls[number].start for calls in self.samples])
+
+    def evaluate(self, number: int, point: Array) -> tuple[float, Array]:
+        """The energies of what counts, added up, and their gradients."""
+        total, slope, first = 0.0, np.empty_like(point), 0
+        with one_blas_thread():
+            for calls, inside in zip(self.samples, self.insides, strict=True):
+                call = calls[number]
+                part = slice(first, first + call.start.size)
+                value, gradient = call.energy(point[part].reshape(call.start.shape), inside)
+                slope[part] = gradient.ravel()
+                total, first = total + value, part.stop
+        return total, slope
+
+    def project(self, number: int, vector: Array) -> Array:
+        """A vector that moves nothing that is fixed."""
+        if not self.samples or self.samples[0][number].free is None:
+            return vector
+        return vector * _flat([calls[number].free for calls in self.samples])
 
     def inner(self, a: Array, b: Array) -> float:
         """<a, b> over what counts."""
-        return super().inner(a if self.counted is None else a * self.counted, b)
+        return float(np.vdot(a * self.counted, b))
 
-    def step(self, point: Array, direction: Array, t: float) -> Array:
+
+def _flat(images: list[Any]) -> Array:
+    return np.concatenate([np.empty(0, np.float32), *(image.ravel() for image in images)], dtype=np.float32)
+
+
+def heard(crops: Sequence[Callable[[], object]], insides: Sequence[Region]) -> Share:
+    """The share of some tasks, without those that have nothing to do (where no pixel is missing)."""
+    found = [(overheard(task), inside) for task, inside in zip(crops, insides, strict=True)]
+    some = [(calls, inside) for calls, inside in found if calls]
+    return Share([calls for calls, _ in some], [inside for _, inside in some])
+
+
+class _Samples:
+    """The space of one minimisation of all samples; remembers the direction last taken."""
+
+    def __init__(self, place: Place, shares: Sequence[Any], number: int) -> None:
+        self.place, self.shares, self.number = place, shares, number
+        self.direction: Vector | None = None
+
+    def start(self) -> Vector:
+        number = self.number
+        return Vector(self.place, self.place.each(lambda share: share.start(number), self.shares))
+
+    def energy(self, point: Vector) -> tuple[float, Vector]:
+        number, place = self.number, self.place
+        both = place.each(lambda share, piece: share.evaluate(number, piece), self.shares, point.pieces)
+        slopes = place.each(itemgetter(1), both)
+        return sum(place.told(place.each(itemgetter(0), both))), Vector(place, slopes)
+
+    def inner(self, a: Vector, b: Vector) -> float:
+        """<a, b> over what counts."""
+        parts = self.place.each(lambda share, one, other: share.inner(one, other), self.shares, a.pieces, b.pieces)
+        return float(sum(self.place.told(parts)))
+
+    def project(self, point: Vector, vector: Vector) -> Vector:
+        """As for plain space."""
+        number = self.number
+        projected = self.place.each(lambda share, piece: share.project(number, piece), self.shares, vector.pieces)
+        return Vector(self.place, projected)
+
+    def step(self, point: Vector, direction: Vector, t: float) -> Vector:
         """As for plain space."""
         self.direction = direction
-        return super().step(point, direction, t)
+        return direction.each(lambda way, at: Euclidean().step(at, way, t), point)
+
+    def transport(self, vector: Vector, point: Vector, direction: Vector, t: float) -> Vector:
+        """A vector is the same everywhere."""
+        return vector
 
 
-def survey(crops: Sequence[list[Minimisation]], insides: Sequence[Region]) -> list[Path]:
-    """The steps of conjugate gradient on all crops together, for each of their minimisations in turn.
+def survey(place: Place, shares: Sequence[Any]) -> list[Path]:
+    """The steps of conjugate gradient on all samples together, for each of their minimisations in turn.
 
-    `insides` says what counts of each crop's result.
+    The shares are where `place` says; sums over them are added in their order.
     """
+    plans: list[list[tuple[Settings, bool]]] = place.told(place.each(lambda share: share.plan, shares))
     paths: list[Path] = []
-    before: Array | None = None
-    marks = [np.zeros(calls[0].start.shape, bool) for calls in crops]
-    for mark, inside in zip(marks, insides, strict=True):
-        mark[inside] = True
-    edges = np.cumsum([0, *(mark.size for mark in marks)])
-    counted = np.concatenate([mark.ravel() for mark in marks])
-    with one_blas_thread():
-        for calls in zip(*crops, strict=True):
-            if calls[0].continues and before is not None:
-                start = before
-            else:
-                start = np.concatenate([call.start.ravel() for call in calls])
-            free = None
-            if calls[0].free is not None:
-                free = np.concatenate([np.ravel(call.free) for call in calls])
-            path, before = _walked(calls, insides, edges, _Inside(free, counted), start)
-            paths.append(path)
+    before: Vector | None = None
+    for number, (settings, continues) in enumerate(next(filter(None, plans), [])):
+        space = _Samples(place, shares, number)
+        start = before if continues and before is not None else space.start()
+        path, before = _walked(space, start, settings)
+        paths.append(path)
     return paths
 
 
-def _walked(
-    calls: Sequence[Minimisation], insides: Sequence[Region], edges: Array, geometry: _Inside, start: Array
-) -> tuple[Path, Array]:
+def _walked(space: _Samples, start: Vector, settings: Settings) -> tuple[Path, Vector]:
     """The path of one joint minimisation, and where it ends."""
     path: Path = []
     latest: State | None = None
 
-    def together(point: Array) -> tuple[float, Array]:
-        total, slope = 0.0, np.empty_like(point)
-        for call, inside, first, last in zip(calls, insides, edges[:-1], edges[1:], strict=True):
-            image = point[first:last].reshape(call.start.shape)
-            value, part = call.energy(image, inside)
-            total += value
-            slope[first:last] = part.ravel()
-        return total, slope
-
     def note(state: State) -> None:
         nonlocal latest
-        taken = geometry.direction
-        assert taken is not None
+        taken: Any = space.direction
         if latest is not None and taken is not latest.direction:  # it began again from the steepest
             path[-1] = (path[-1][0], 0.0)
-        square = float(np.vdot(taken, taken))
-        kept = float(np.vdot(state.direction + state.gradient, taken)) / square if square else 0.0
+        square = space.inner(taken, taken)
+        now: Any = state
+        kept = space.inner(now.direction + now.gradient, taken) / square if square else 0.0
         path.append((float(state.step), kept))
         latest = state
 
-    result = conjugate_gradient(together, geometry, start, calls[0].settings, callback=note)
+    vectors: list[Any] = [space.energy, space, start, settings]  # which do what arrays would
+    result: Any = conjugate_gradient(*vectors, callback=note)
     return path, result.point

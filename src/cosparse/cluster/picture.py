@@ -18,6 +18,8 @@ import cosparse
 from cosparse.cluster.care import check, explained, write_tile
 from cosparse.cluster.connection import gathered, using, while_staffed
 from cosparse.cluster.noise import estimate_level
+from cosparse.cluster.path import survey
+from cosparse.cluster.pieces import OnWorkers
 from cosparse.cluster.sources import TIFF, OnDisk, as_dask, write_tiff
 from cosparse.cluster.tiles import (
     CELL,
@@ -26,6 +28,7 @@ from cosparse.cluster.tiles import (
     divided,
     evenly,
     find_paths,
+    listen,
     overlap_of,
     regions_of,
     repair_block,
@@ -37,8 +40,9 @@ from cosparse.reconstruction.general import resolve
 from cosparse.reconstruction.rules import plan
 
 log = logging.getLogger(__name__)
-WHOLE = 512  # a picture of so many times CELL x CELL pixels or fewer is its own sample: 8 megapixels
-SAMPLES = 128  # that stand for a larger one: see docs/cluster.md for what fewer or more do
+WHOLE = 2**23  # a result of so many pixels or fewer is its own sample
+SAMPLES = 512  # that stand for a larger one: see docs/cluster.md for what fewer or more do
+SHARE = 32  # samples in one task
 RETRIES = 2  # of a tile that failed
 
 
@@ -68,9 +72,9 @@ def repair_picture(
 ) -> TileReport:
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
-    Up to 8 megapixels the result is that of the task on the whole picture to 0.05 grey levels (of 255), root mean
-    square; beyond, the common steps come from samples and it is another one of the same quality. An interrupted run
-    leaves `target` + ".part"; the same call goes on from its finished tiles.
+    The result is that of the task on the whole picture to 0.05 grey levels (of 255), root mean square: see
+    docs/cluster.md for how near, and for what deblurring does by itself. An interrupted run leaves `target` + ".part";
+    the same call goes on from its finished tiles.
 
     Parameters
     ----------
@@ -194,31 +198,43 @@ class _Job:
         from dask.delayed import delayed
 
         span = self.work.options["data_range"]
-        if len(self._cells()) > WHOLE:
+        if not self._small:
             return estimate_level(client, self.array, span)
         axis = -1 if self.work.colour else None
         whole = delayed(cosparse.estimate_sigma, pure=False)(self.array, data_range=span, channel_axis=axis)
         return float(gathered(client, client.compute(whole)))
 
-    def _cells(self) -> list[tuple[int, int]]:
-        rows, columns = (-(-size // self.side) for size in self.source.shape[:2])
-        return [(i, j) for i in range(rows) for j in range(columns)]
+    @property
+    def _small(self) -> bool:
+        """One task can look at the whole."""
+        height, width = self.source.shape[:2]
+        return bool(height * width * self.work.factor**2 <= WHOLE)
 
     def _paths(self, client: Any) -> list[Any]:
         """The steps that all tiles take."""
         from dask.delayed import delayed
 
-        places, side = self._cells(), self.side
-        if len(places) <= WHOLE:  # as one
-            places, side = [(0, 0)], max(self.source.shape[:2])
-        elif self.mask is not None and not self.work.options.get("sigma"):
-            places = self._with_gaps(client, side) or places
-        rim = -(-self.overlap // (2 * self.unit)) * self.unit  # half: what counts is sums over all samples, not a pixel
-        regions = regions_of(evenly(places, SAMPLES), self.source.shape, side, rim)
-        crops = [self.array[outer] for outer, _ in regions]
+        if self._small:
+            task = delayed(find_paths, pure=False)(self.work, *self._samples([(0, 0)], max(self.source.shape[:2])))
+            return gathered(client, client.compute(task))  # type: ignore[no-any-return]
+        rows, columns = (-(-size // self.side) for size in self.source.shape[:2])
+        places = [(i, j) for i in range(rows) for j in range(columns)]
+        if self.mask is not None and not self.work.options.get("sigma"):
+            places = self._with_gaps(client, self.side) or places
+        chosen = evenly(places, SAMPLES)
+        shares = client.compute(
+            [
+                delayed(listen, pure=False)(self.work, *self._samples(chosen[first : first + SHARE], self.side))
+                for first in range(0, len(chosen), SHARE)
+            ]
+        )
+        return survey(OnWorkers(client), shares)
+
+    def _samples(self, places: list[tuple[int, int]], side: int) -> tuple[list[Any], list[Any], list[Any]]:
+        """Crops of the picture, of its mask, and what counts of each."""
+        regions = regions_of(places, self.source.shape, side, overlap_of(self.work.first_pass(), self.unit))
         masks = [None if self.mask is None else self.mask[outer] for outer, _ in regions]
-        task = delayed(find_paths, pure=False)(self.work, crops, masks, [inner for _, inner in regions])
-        return gathered(client, client.compute(task))  # type: ignore[no-any-return]
+        return [self.array[outer] for outer, _ in regions], masks, [inner for _, inner in regions]
 
     def _with_gaps(self, client: Any, side: int) -> list[tuple[int, int]]:
         """The samples in which something is missing, and something known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from numpy.typing import NDArray
 
 import cosparse
 from cosparse.cluster.connection import on_worker
-from cosparse.cluster.path import Path, Region, follow, overheard, survey
+from cosparse.cluster.path import Path, Region, Share, follow, heard, survey
+from cosparse.cluster.pieces import Here
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.rules import GROUPING, Grouping
 
 Array = NDArray[Any]
 
 TASKS = ("denoise", "inpaint", "upscale", "deblur")
-CELL = 128  # pixels of the result: the side of a sample, without its rim
+CELL = 64  # pixels of the result: the side of a sample, without its rim
 
 
 @dataclass(frozen=True)
@@ -150,24 +152,23 @@ def evenly(places: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
     return [along[i] for i in picked]
 
 
+def listen(work: Work, crops: list[Array], masks: list[Array] | list[None], insides: list[Region]) -> Share:
+    """What the task wants to do with some samples; a task, see :func:`cosparse.cluster.path.survey`."""
+    tasks, counted = [], []
+    for crop, mask, inside in zip(crops, masks, insides, strict=True):
+        if mask is None or not mask.all():
+            tasks.append(partial(work.first_pass(), crop, mask))
+            rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in inside)
+            counted.append((rows, columns))
+    return on_worker(work.version, heard, tasks, counted)
+
+
 def find_paths(
     work: Work, crops: list[Array], masks: list[Array] | list[None], insides: list[Region]
 ) -> list[Path]:
-    """The steps that all tiles will take; a task, see :func:`cosparse.cluster.path.survey`."""
-
-    def found() -> list[Path]:
-        calls, counted, first = [], [], work.first_pass()
-        for crop, mask, inside in zip(crops, masks, insides, strict=True):
-            if mask is not None and mask.all():
-                continue
-            heard = overheard(lambda crop=crop, mask=mask: first(crop, mask))  # type: ignore[misc]
-            if heard:  # nothing is to be done where no pixel is missing
-                calls.append(heard)
-                rows, columns = (slice(s.start * work.factor, s.stop * work.factor) for s in inside)
-                counted.append((rows, columns))
-        return survey(calls, counted) if calls else []
-
-    return on_worker(work.version, found)
+    """The steps that all tiles will take, found by one task from so few samples that no other need help."""
+    share = listen(work, crops, masks, insides)
+    return on_worker(work.version, survey, Here(), [share])
 
 
 def repair_block(

@@ -108,7 +108,7 @@ def _penalise(v, weights, code, nu, p, sharing):  # type: ignore[no-untyped-def]
             part = np.float32(0)
             for i in range(k):
                 part += weights[i] * _log2(products[i])
-            total += part
+            total += float(part)
         return total * _LN2
     half = np.float32(0.5) * p
     for c in range(count):
@@ -118,7 +118,7 @@ def _penalise(v, weights, code, nu, p, sharing):  # type: ignore[no-untyped-def]
             phi, slope = _power_penalty(row[i], nu, half)
             row[i] = weights[i] * slope
             part += weights[i] * phi
-        total += part
+        total += float(part)
     return total / p
 
 
@@ -205,7 +205,7 @@ def patch_sparsity(
 
 @njit(inline="always")
 def _gather(pixels, first, left, right, height, width, down, across, patches):  # type: ignore[no-untyped-def]
-    """Patches in the columns [left, right), from number `first` on in reading order; each becomes a row of `patches`."""
+    """Patches of the columns [left, right), from number `first` on in reading order, as the rows of `patches`."""
     row, column = first // (right - left), left + first % (right - left)
     for c in range(patches.shape[0]):
         square = pixels[row * down : row * down + height, column * across : column * across + width]
