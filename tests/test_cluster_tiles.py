@@ -14,8 +14,10 @@ from dask_processes import WAIT
 
 import cosparse
 from cosparse import cluster
+from cosparse.cluster.path import survey
 from cosparse.cluster.picture import _Job
-from cosparse.cluster.tiles import Work, find_paths, regions_of
+from cosparse.cluster.pieces import Here, OnWorkers
+from cosparse.cluster.tiles import Work, find_paths, listen, regions_of
 from cosparse.images import read_image
 from cosparse.reconstruction import measurement
 
@@ -111,6 +113,21 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
     for ours, theirs in zip(parts, whole, strict=True):
         assert abs(len(ours) - len(theirs)) <= 2  # after tens of them, rounding decides which is the last
         np.testing.assert_allclose(ours[:6], theirs[:6], rtol=0.01, atol=0.01)
+
+
+def test_workers_together_find_the_steps_that_one_process_finds(local, scene):
+    """To the last bit; one share of the samples has nothing to do."""
+    pixels, gaps = scene.astype(np.float32)[:96, :160], np.random.default_rng(1).random((96, 160)) < 0.3
+    gaps[:, 60:] &= np.arange(60, 160) < 80
+    work = Work("inpaint", cosparse.load_operator(), {"data_range": 255.0, "quality": "fast"}, colour=False)
+    shares = []
+    for place in ((0, 0), (0, 1), (0, 2)):
+        outer, inner = zip(*regions_of([place], pixels.shape, 48, 0), strict=True)
+        shares.append((work, [pixels[outer[0]]], [gaps[outer[0]]], list(inner)))
+    kept = [local.submit(listen, *share) for share in shares]
+    here = survey(Here(), [listen(*share) for share in shares])
+    assert len(here) == 2 and min(map(len, here)) > 5
+    assert survey(OnWorkers(local), kept) == here
 
 
 def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):
