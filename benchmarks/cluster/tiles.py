@@ -1,7 +1,7 @@
 """How far the result of tiles is from the whole picture's: against the overlap, and where steps come from samples.
 
     python benchmarks/cluster/tiles.py                    writes results/cluster_tiles.csv
-    python benchmarks/cluster/tiles.py --only "denoise 5" one case; writes nothing
+    python benchmarks/cluster/tiles.py --only fast        some cases; writes nothing
 
 The pictures are put together from scikit-image's photographs. All in grey levels of 255, root mean square.
 """
@@ -40,23 +40,24 @@ def scene() -> np.ndarray:
 
 
 def large() -> np.ndarray:
-    """1024 x 1152 pixels, of five: 72 samples would cover it."""
+    """4096 x 3456 pixels, of five photographs twelve times over: too large to be its own sample."""
     left = np.vstack([data.camera(), grey(data.astronaut())])
     coffee = np.pad(grey(data.coffee()), ((0, 0), (0, 40)), mode="symmetric")
     cat = np.pad(grey(data.chelsea()), ((0, 0), (0, 189)), mode="symmetric")
     right = np.vstack([coffee, cat, grey(data.rocket())[:324, :640]])
-    return np.hstack([left, right]).astype(np.float32)
+    one = np.hstack([left, right]).astype(np.float32)
+    return np.block([[one[:: 1 - 2 * (i % 2), :: 1 - 2 * (j % 2)] for j in range(3)] for i in range(4)])
 
 
 def noisy(image: np.ndarray, sigma: float) -> np.ndarray:
     return common.add_noise(image, sigma)
 
 
-def cases() -> Iterator[Case]:
+def cases(clean: np.ndarray) -> Iterator[Case]:
     """Name, task, pixels and options of each row of the table."""
-    clean = scene()
     for sigma in (5, 15, 25, 50):
         yield f"denoise, noise {sigma}", "denoise", noisy(clean, sigma), {"sigma": float(sigma)}
+    yield "denoise, noise 25, fast", "denoise", noisy(clean, 25), {"sigma": 25.0, "quality": "fast"}
     for percent in (50, 90):
         gaps = np.random.default_rng(1).random(clean.shape) < percent / 100
         yield f"inpaint, {percent} % missing", "inpaint", clean, {"mask": gaps}
@@ -66,18 +67,14 @@ def cases() -> Iterator[Case]:
     yield "deblur, Gaussian of 2, noise 2", "deblur", noisy(blurred, 2), {"kernel": kernel, "sigma": 2.0}
 
 
-def apart(
-    task: str, pixels: np.ndarray, options: dict, whole: np.ndarray, client: Any, overlap: int | None = None
-) -> tuple[int, float]:
-    """The overlap, and the RMS between the result by tiles of 256 and the whole's."""
+def tiled(task: str, pixels: np.ndarray, options: dict, client: Any, **how: Any) -> tuple[int, np.ndarray]:
+    """The overlap, and the result by tiles."""
     import zarr
 
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "out.zarr"
-        report = cluster.repair_picture(
-            task, pixels, target, tile=256, overlap=overlap, data_range=255.0, client=client, **options
-        )
-        return report.overlap, float(np.sqrt(np.mean((zarr.open_array(target, mode="r")[:] - whole) ** 2)))
+        report = cluster.repair_picture(task, pixels, target, data_range=255.0, client=client, **how, **options)
+        return report.overlap, zarr.open_array(target, mode="r")[:]
 
 
 def main() -> None:
@@ -85,27 +82,26 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose name holds this")
     given = parser.parse_args()
     rows = []
-
-    def note(name: str, samples: str, overlap: int, distance: float) -> None:
-        rows.append({"case": name, "steps from": samples, "overlap": overlap, "grey levels": round(distance, 4)})
-        print(rows[-1], flush=True)
-
     with cluster.connect() as client:
-        for name, task, pixels, options in cases():
-            if given.only in name:
+        for clean, tile, overlaps, steps in (
+            (scene(), 256, (16, None), "the whole"),
+            (large(), 1024, (None,), f"{picture.SAMPLES} samples"),
+        ):
+            size = f"{clean.size / 1e6:.2g} megapixels"
+            for name, task, pixels, options in cases(clean):
+                if given.only not in f"{name}, {size}":
+                    continue
                 arguments = {key: value for key, value in options.items() if key != "mask"}
                 mask = (options["mask"],) if "mask" in options else ()
                 whole = getattr(cosparse, task)(pixels, *mask, data_range=255.0, **arguments)
-                for overlap in (16, None):
-                    note(name, "the whole", *apart(task, pixels, options, whole, client, overlap=overlap))
-        name = "denoise, noise 25, 1.2 megapixels"
-        if given.only in name:
-            pixels = noisy(large(), 25)
-            whole = cosparse.denoise(pixels, 25.0, data_range=255.0)
-            picture.WHOLE = 0
-            for picture.SAMPLES in (9, 36):
-                found = apart("denoise", pixels, {"sigma": 25.0}, whole, client)
-                note(name, f"{picture.SAMPLES} of 72 samples", *found)
+                for wanted in overlaps:
+                    overlap, result = tiled(task, pixels, options, client, tile=tile, overlap=wanted)
+                    apart = float(np.sqrt(np.mean((result - whole) ** 2)))
+                    rows.append(
+                        {"case": name, "picture": size, "steps from": steps, "overlap": overlap,
+                         "grey levels": round(apart, 4)}
+                    )  # fmt: skip
+                    print(rows[-1], flush=True)
     if not given.only:
         print(common.write_csv("cluster_tiles", rows))
 
