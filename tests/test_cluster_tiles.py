@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 import tifffile
 import zarr
 from dask_processes import WAIT
+from distributed import wait
 
 import cosparse
 from cosparse import cluster
@@ -115,19 +117,36 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
         np.testing.assert_allclose(ours[:6], theirs[:6], rtol=0.01, atol=0.01)
 
 
-def test_workers_together_find_the_steps_that_one_process_finds(local, scene):
-    """To the last bit; one share of the samples has nothing to do."""
+def test_workers_together_find_the_steps_that_one_process_finds(separate, scene):
+    """To the last bit, though one is killed on the way; one share of the samples has nothing to do."""
     pixels, gaps = scene.astype(np.float32)[:96, :160], np.random.default_rng(1).random((96, 160)) < 0.3
-    gaps[:, 60:] &= np.arange(60, 160) < 80
+    gaps[:, 80:] = False
     work = Work("inpaint", cosparse.load_operator(), {"data_range": 255.0, "quality": "fast"}, colour=False)
     shares = []
-    for place in ((0, 0), (0, 1), (0, 2)):
+    for place in ((0, 0), (1, 0), (0, 1), (0, 2)):
         outer, inner = zip(*regions_of([place], pixels.shape, 48, 0), strict=True)
         shares.append((work, [pixels[outer[0]]], [gaps[outer[0]]], list(inner)))
-    kept = [local.submit(listen, *share) for share in shares]
+    victim = separate.worker()
+    separate.client.wait_for_workers(3, timeout=WAIT)
+    (address,) = (name for name, pid in separate.client.run(os.getpid).items() if pid == victim.pid)
+    kept = [
+        separate.client.submit(listen, *share, workers=[address], allow_other_workers=True) for share in shares
+    ]
+    wait(kept)
+
+    class Struck(OnWorkers):
+        told_before = 0
+
+        def told(self, results):
+            self.told_before += 1
+            if self.told_before == 20:
+                victim.kill()
+            return super().told(results)
+
     here = survey(Here(), [listen(*share) for share in shares])
     assert len(here) == 2 and min(map(len, here)) > 5
-    assert survey(OnWorkers(local), kept) == here
+    assert survey(Struck(separate.client), kept) == here
+    assert victim.wait(WAIT) == -signal.SIGKILL
 
 
 def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):
