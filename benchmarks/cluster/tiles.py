@@ -72,9 +72,16 @@ def tiled(task: str, pixels: np.ndarray, options: dict, client: Any, **how: Any)
     import zarr
 
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "out.zarr"
-        report = cluster.repair_picture(task, pixels, target, data_range=255.0, client=client, **how, **options)
-        return report.overlap, zarr.open_array(target, mode="r")[:]
+        paths = {name: Path(folder) / f"{name}.zarr" for name in ("in", "mask", "out")}
+        given = {key: value for key, value in options.items() if key != "mask"}
+        for name, array in (("in", pixels), ("mask", options.get("mask"))):
+            if array is not None:
+                zarr.create_array(paths[name], data=array, chunks=(512, 512))
+        if "mask" in options:
+            given["mask"] = paths["mask"]
+        how.update(data_range=255.0, client=client)
+        report = cluster.repair_picture(task, paths["in"], paths["out"], **how, **given)
+        return report.overlap, zarr.open_array(paths["out"], mode="r")[:]
 
 
 def main() -> None:

@@ -107,12 +107,12 @@ class Share:
         return [(call.settings, call.continues) for call in self.samples[0]] if self.samples else []
 
     @cached_property
-    def counted(self) -> Array:
-        """One where a pixel counts."""
+    def counted(self) -> Array | None:
+        """One where a pixel counts; None if all do."""
         marks = [np.zeros(calls[0].start.shape, np.float32) for calls in self.samples]
         for mark, inside in zip(marks, self.insides, strict=True):
             mark[inside] = 1
-        return _flat(marks)
+        return None if all(mark.all() for mark in marks) else _flat(marks)
 
     def start(self, number: int) -> Array:
         """Where a minimisation starts."""
@@ -138,7 +138,7 @@ class Share:
 
     def inner(self, a: Array, b: Array) -> float:
         """<a, b> over what counts."""
-        return float(np.vdot(a * self.counted, b))
+        return float(np.vdot(a if self.counted is None else a * self.counted, b))
 
 
 def _flat(images: list[Any]) -> Array:
