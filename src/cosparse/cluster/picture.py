@@ -41,8 +41,10 @@ from cosparse.reconstruction.rules import plan
 
 log = logging.getLogger(__name__)
 WHOLE = 2**23  # a result of so many pixels or fewer is its own sample
-SAMPLES = 512  # that stand for a larger one: see docs/cluster.md for what fewer or more do
-SHARE = 32  # samples in one task
+COVER = 1024  # pixels of the result: the side of the samples that cover a larger one, if the workers can hold it
+HELD = 2**30 // 48  # pixels a worker: conjugate gradient keeps 48 bytes of each
+SAMPLES = 1024  # of CELL x CELL pixels, which stand for what is larger still
+SHARE = 32  # of those in one task
 RETRIES = 2  # of a tile that failed
 
 
@@ -134,7 +136,6 @@ class _Job:
         self.overlap = overlap_of(self.work, self.unit) if overlap is None else -(-overlap // self.unit) * self.unit
         self.grid: Grid = divided(source.shape, tile, self.overlap, self.work.factor, self.unit)
         self.tile = tile
-        self.side = -(-CELL // (self.work.factor * self.unit)) * self.unit  # of a sample
         self.array = as_dask(source, self.grid.chunks)
         self.mask = None
         if mask is not None:
@@ -198,41 +199,44 @@ class _Job:
         from dask.delayed import delayed
 
         span = self.work.options["data_range"]
-        if not self._small:
+        if self._pixels > WHOLE:
             return estimate_level(client, self.array, span)
         axis = -1 if self.work.colour else None
         whole = delayed(cosparse.estimate_sigma, pure=False)(self.array, data_range=span, channel_axis=axis)
         return float(gathered(client, client.compute(whole)))
 
     @property
-    def _small(self) -> bool:
-        """One task can look at the whole."""
+    def _pixels(self) -> int:
+        """Of the result."""
         height, width = self.source.shape[:2]
-        return bool(height * width * self.work.factor**2 <= WHOLE)
+        return int(height * width * self.work.factor**2)
 
     def _paths(self, client: Any) -> list[Any]:
-        """The steps that all tiles take."""
+        """The steps that all tiles take: the whole picture's own, or those of samples from all over it."""
         from dask.delayed import delayed
 
-        if self._small:
+        if self._pixels <= WHOLE:
             task = delayed(find_paths, pure=False)(self.work, *self._samples([(0, 0)], max(self.source.shape[:2])))
             return gathered(client, client.compute(task))  # type: ignore[no-any-return]
-        rows, columns = (-(-size // self.side) for size in self.source.shape[:2])
-        places = [(i, j) for i in range(rows) for j in range(columns)]
-        if self.mask is not None and not self.work.options.get("sigma"):
-            places = self._with_gaps(client, self.side) or places
-        chosen = evenly(places, SAMPLES)
-        shares = client.compute(
-            [
-                delayed(listen, pure=False)(self.work, *self._samples(chosen[first : first + SHARE], self.side))
-                for first in range(0, len(chosen), SHARE)
-            ]
-        )
-        return survey(OnWorkers(client), shares)
+        covered = self._pixels <= HELD * len(client.nthreads())
+        side = -(-(COVER if covered else CELL) // (self.work.factor * self.unit)) * self.unit
+        rows, columns = (-(-size // side) for size in self.source.shape[:2])
+        places, together = [(i, j) for i in range(rows) for j in range(columns)], 1
+        if not covered:
+            if self.mask is not None and not self.work.options.get("sigma"):
+                places = self._with_gaps(client, side) or places
+            places, together = evenly(places, SAMPLES), SHARE
+        shares = [
+            delayed(listen, pure=False)(self.work, *self._samples(places[first : first + together], side, 1 + covered))
+            for first in range(0, len(places), together)
+        ]
+        return survey(OnWorkers(client), client.compute(shares))
 
-    def _samples(self, places: list[tuple[int, int]], side: int) -> tuple[list[Any], list[Any], list[Any]]:
-        """Crops of the picture, of its mask, and what counts of each."""
-        regions = regions_of(places, self.source.shape, side, overlap_of(self.work.first_pass(), self.unit))
+    def _samples(
+        self, places: list[tuple[int, int]], side: int, rims: int = 1
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Crops of the picture with so many times the overlap about them, of its mask, and what counts of each."""
+        regions = regions_of(places, self.source.shape, side, rims * overlap_of(self.work.first_pass(), self.unit))
         masks = [None if self.mask is None else self.mask[outer] for outer, _ in regions]
         return [self.array[outer] for outer, _ in regions], masks, [inner for _, inner in regions]
 
