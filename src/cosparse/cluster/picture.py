@@ -74,9 +74,10 @@ def repair_picture(
 ) -> TileReport:
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
-    The result is that of the task on the whole picture to 0.05 grey levels (of 255), root mean square: see
-    docs/cluster.md for how near, and for what deblurring does by itself. An interrupted run leaves `target` + ".part";
-    the same call goes on from its finished tiles.
+    Up to 22 megapixels a worker the result is that of the task on the whole picture to 0.05 grey levels (of 255), root
+    mean square; beyond, the common steps come from samples and it is another one of the same quality (docs/cluster.md
+    has figures, and what deblurring does by itself). An interrupted run leaves `target` + ".part"; the same call goes
+    on from its finished tiles.
 
     Parameters
     ----------
