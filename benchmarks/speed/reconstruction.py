@@ -122,8 +122,7 @@ def growth(image: np.ndarray, sides: list[int], count: int) -> list[dict]:
             operator.matrix, weights, pictures[side], (8, 8), (2, 2), LOG, 0.1, 0.0
         )
 
-    with one_blas_thread():  # entered once for all iterations of a repair, as here
-        seconds = turns(count, **{str(side): call(side) for side in sides})
+    seconds = turns(count, **{str(side): call(side) for side in sides})
     per_pixel = {side: seconds[str(side)] / side**2 * 1e6 for side in sides}
     smallest, largest = sides[0], sides[-1]
     rows = [row(f"prior at {side} x {side}: time a megapixel", per_pixel[side], "s") for side in sides]
