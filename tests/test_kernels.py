@@ -156,7 +156,7 @@ def test_image_sparsity_as_in_repair(photograph, penalty, stride):
     )
     assert value == pytest.approx(exact, rel=1e-6)
     floor = np.linalg.norm(rounded - exact_gradient)
-    allowed = max(1e-5 * np.linalg.norm(exact_gradient), 1.5 * floor)  # another order of sums rounds differently
+    allowed = max(1e-5 * np.linalg.norm(exact_gradient), 1.1 * floor)  # another order of sums rounds differently
     assert np.linalg.norm(gradient - exact_gradient) <= allowed
     if penalty.form == "log":  # what repair uses by default meets it plainly
         assert np.linalg.norm(gradient - exact_gradient) <= 1e-5 * np.linalg.norm(exact_gradient)

@@ -42,7 +42,7 @@ from cosparse.reconstruction.rules import plan
 log = logging.getLogger(__name__)
 WHOLE = 2**23  # a result of so many pixels or fewer is its own sample
 COVER = 1024  # pixels of the result: the side of the samples that cover a larger one, if the workers can hold it
-HELD = 10**7  # pixels a worker: about 100 bytes of each stay there from step to step (measured)
+HELD = 10**7  # pixels a worker: about 100 bytes of each stay there from step to step
 SAMPLES = 1024  # of CELL x CELL pixels, which stand for what is larger still
 SHARE = 32  # of those in one task
 RETRIES = 2  # of a tile that failed
@@ -75,7 +75,7 @@ def repair_picture(
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
     Up to 8 megapixels (denoising: 10 a worker) the result is that of the task on the whole picture to 0.05 grey levels
-    of 255, root mean square; beyond, it may be another one of the same quality: docs/cluster.md has figures. An
+    of 255, root mean square; beyond, it may be another one: docs/cluster.md has figures. An
     interrupted run leaves `target` + ".part"; the same call goes on from its finished tiles.
 
     Parameters
