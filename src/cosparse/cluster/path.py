@@ -24,13 +24,14 @@ from numpy.typing import NDArray
 
 from cosparse.cluster.pieces import Place, Vector
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.optimize import Euclidean, Result, Settings, State, Stop, conjugate_gradient
+from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, flat_conjugate_gradient
 from cosparse.reconstruction.energy import Energy, descend
 
 Array = NDArray[Any]
 Region = tuple[slice, slice]
-Path = list[tuple[float, float]]
-"""Of one minimisation: each iteration's step length, and how much of its direction the next one keeps."""
+Path = list[tuple[float | None, float, float]]
+"""Of one minimisation: what each iteration keeps of the direction before, how long its trial is and how far it goes on,
+as in :class:`cosparse.optimize.Landing`."""
 
 
 @contextmanager
@@ -49,21 +50,31 @@ def follow(paths: Sequence[Path], task: Callable[[], Array]) -> Array:
     def walk(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
         path = next(turns, None)
         if path is None:  # no sample had anything to do
-            return conjugate_gradient(energy, geometry, start, settings)
-        point, (first, slope) = start, energy(start)
-        value, direction = first, -geometry.project(start, slope)
-        for number, (length, kept) in enumerate(path):
-            point = geometry.step(point, direction, length)
+            return flat_conjugate_gradient(energy, geometry, start, settings)
+        base = point = start
+        first, gradient = _seen(energy, geometry, start)
+        value, direction = first, np.float32(0)
+        for number, (kept, trial, onward) in enumerate(path):
+            if kept is None and number:
+                base, gradient = point, _seen(energy, geometry, point)[1]
+            direction = direction * np.float32(kept or 0) - gradient
+            point = geometry.step(base, direction, trial)
             if number + 1 < len(path):
-                value, slope = energy(point)
-                direction = direction * np.float32(kept) - geometry.project(point, slope)
+                value, landed = _seen(energy, geometry, point)
+                base = geometry.step(base, direction, onward)
+                gradient = gradient + (landed - gradient) * np.float32(onward / trial)
         if not (np.isfinite(value) and value <= first):
             # Unlike anything in the samples, so that the common steps are too long for it.
-            return conjugate_gradient(energy, geometry, start, settings)
+            return flat_conjugate_gradient(energy, geometry, start, settings)
         return Result(point, value, 0.0, Stop.ITERATIONS, len(path), len(path), (first, value))
 
     with _descending(walk):
         return task()
+
+
+def _seen(energy: Energy, geometry: Euclidean, point: Array) -> tuple[float, Array]:
+    value, gradient = energy(point)
+    return value, geometry.project(point, gradient)
 
 
 @dataclass(frozen=True)
@@ -153,11 +164,10 @@ def heard(crops: Sequence[Callable[[], object]], insides: Sequence[Region]) -> S
 
 
 class _Samples:
-    """The space of one minimisation of all samples; remembers the direction last taken."""
+    """The space of one minimisation of all samples."""
 
     def __init__(self, place: Place, shares: Sequence[Any], number: int) -> None:
         self.place, self.shares, self.number = place, shares, number
-        self.direction: Vector | None = None
 
     def start(self) -> Vector:
         number = self.number
@@ -182,12 +192,7 @@ class _Samples:
 
     def step(self, point: Vector, direction: Vector, t: float) -> Vector:
         """As for plain space."""
-        self.direction = direction
         return direction.each(lambda way, at: Euclidean().step(at, way, t), point)
-
-    def transport(self, vector: Vector, point: Vector, direction: Vector, t: float) -> Vector:
-        """A vector is the same everywhere."""
-        return vector
 
 
 def survey(place: Place, shares: Sequence[Any]) -> list[Path]:
@@ -209,19 +214,10 @@ def survey(place: Place, shares: Sequence[Any]) -> list[Path]:
 def _walked(space: _Samples, start: Vector, settings: Settings) -> tuple[Path, Vector]:
     """The path of one joint minimisation, and where it ends."""
     path: Path = []
-    latest: State | None = None
 
-    def note(state: State) -> None:
-        nonlocal latest
-        taken: Any = space.direction
-        if latest is not None and taken is not latest.direction:  # it began again from the steepest
-            path[-1] = (path[-1][0], 0.0)
-        square = space.inner(taken, taken)
-        now: Any = state
-        kept = space.inner(now.direction + now.gradient, taken) / square if square else 0.0
-        path.append((float(state.step), kept))
-        latest = state
+    def note(landing: Landing) -> None:
+        path.append((landing.kept, landing.trial, landing.onward))
 
     vectors: list[Any] = [space.energy, space, start, settings]  # which do what arrays would
-    result: Any = conjugate_gradient(*vectors, callback=note)
+    result: Any = flat_conjugate_gradient(*vectors, callback=note)
     return path, result.point

@@ -72,15 +72,19 @@ def replicate_rows(image: Array, rows: range, patch: tuple[int, int], stride: tu
 def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) -> Array:
     """The adjoint of repeating border values: what fell on a repeated pixel is added to its source.
 
-    `corner` is where the image's first pixel lies in the padded one, whose own rows are used up.
+    `corner` is where the image's first pixel lies in the padded one, whose own memory is used for the result.
     """
-    top, left = corner
-    folded = padded[top : top + shape[0]]
+    (top, left), (height, width) = corner, shape
+    folded = padded[top : top + height]
     folded[0] += padded[:top].sum(axis=0)
-    folded[-1] += padded[top + shape[0] :].sum(axis=0)
-    image = folded[:, left : left + shape[1]].copy()
-    image[:, 0] += folded[:, :left].sum(axis=1)
-    image[:, -1] += folded[:, left + shape[1] :].sum(axis=1)
+    folded[-1] += padded[top + height :].sum(axis=0)
+    before, after = folded[:, :left].sum(axis=1), folded[:, left + width :].sum(axis=1)
+    image = padded.reshape(-1)[: height * width].reshape(shape)
+    for first in range(0, height, 64):  # rows only ever move forward, and a second image would cost memory
+        rows = slice(first, first + 64)
+        image[rows] = folded[rows, left : left + width]
+    image[:, 0] += before
+    image[:, -1] += after
     return image
 
 

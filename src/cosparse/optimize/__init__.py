@@ -2,7 +2,18 @@
 
 from cosparse.optimize.conjugate_gradient import Settings, State, conjugate_gradient
 from cosparse.optimize.euclidean import Euclidean
+from cosparse.optimize.flat import Landing, flat_conjugate_gradient
 from cosparse.optimize.oblique import Oblique
 from cosparse.optimize.result import Result, Stop
 
-__all__ = ["Euclidean", "Oblique", "Result", "Settings", "State", "Stop", "conjugate_gradient"]
+__all__ = [
+    "Euclidean",
+    "Landing",
+    "Oblique",
+    "Result",
+    "Settings",
+    "State",
+    "Stop",
+    "conjugate_gradient",
+    "flat_conjugate_gradient",
+]

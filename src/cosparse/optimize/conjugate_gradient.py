@@ -1,14 +1,14 @@
 """Nonlinear conjugate gradient over a geometry (Algorithm 2).
 
-The same loop learns operators (geometry: oblique) and repairs images (geometry: Euclidean). One iteration is
-a pure function from :class:`State` to :class:`State`, so a run continues from a saved state exactly as if it
-had never stopped.
+The loop learns operators (geometry: oblique). One iteration is a pure function from :class:`State` to :class:`State`,
+so a run continues from a saved state exactly as if it had never stopped. Images are repaired by the same method as it
+can be done in flat space: see :mod:`cosparse.optimize.flat`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -179,7 +179,7 @@ def advance(
         gradient=gradient,
         direction=turned,
         step=t,
-        optimum=_secant(t, slope, new_slope),
+        optimum=secant(t, slope, new_slope),
         change=t * length,
         iteration=state.iteration + 1,
         evaluations=state.evaluations + accepted.evaluations,
@@ -187,7 +187,7 @@ def advance(
     )
 
 
-def _secant(t: float, before: float, after: float) -> float:
+def secant(t: float, before: float, after: float) -> float:
     """Where the slope along the search line would be zero if it changed evenly; within reason."""
     optimum = t * before / (before - after) if after > before else math.inf
     return min(max(optimum, 0.1 * t), 3 * t)
@@ -238,7 +238,7 @@ def conjugate_gradient(
             stop = Stop.GRADIENT
         elif state.change < settings.step_tolerance:
             stop = Stop.STEP
-        elif _decrease(state) < settings.decrease_tolerance:
+        elif decrease(state.values) < settings.decrease_tolerance:
             stop = Stop.DECREASE
         elif state.iteration >= settings.iterations:
             stop = Stop.ITERATIONS
@@ -262,8 +262,8 @@ def conjugate_gradient(
     )
 
 
-def _decrease(state: State) -> float:
+def decrease(values: Sequence[float]) -> float:
     """The last iteration's decrease as a fraction of the value."""
-    if len(state.values) < 2:
+    if len(values) < 2:
         return math.inf
-    return (state.values[-2] - state.values[-1]) / max(abs(state.values[-1]), 1e-300)
+    return (values[-2] - values[-1]) / max(abs(values[-1]), 1e-300)

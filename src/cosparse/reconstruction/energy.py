@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.optimize import Euclidean, Result, Settings, State, conjugate_gradient
+from cosparse.optimize import Euclidean, Landing, Result, Settings, flat_conjugate_gradient
 from cosparse.reconstruction.prior import Prior, Region
 
 Image = NDArray[np.float32]
 
 # How a stage is minimised. The tiles of one large picture all take the same steps instead: see cosparse.cluster.
-descend: ContextVar[Callable[..., Result]] = ContextVar("descend", default=conjugate_gradient)
+descend: ContextVar[Callable[..., Result]] = ContextVar("descend", default=flat_conjugate_gradient)
 
 
 @dataclass(frozen=True)
@@ -50,34 +50,49 @@ class Energy:
         value *= self.weight
         gradient *= np.float32(self.weight)
         if self.data is not None:
-            if self.measure is None:
-                residual = image - self.data
-                gradient += residual
-            else:
-                residual = self.measure.matvec(image.ravel()) - self.data
-                gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
-            value += 0.5 * _square(residual if region is None else self._of(residual, region, image.shape))
-            del residual  # as large as the image
-        if self.bounds is not None:
-            low, high = self.bounds
-            if image.min() < low or image.max() > high:
-                excess = np.clip(image, low, high)
-                np.subtract(image, excess, out=excess)
-                value += _square(excess if region is None else excess[region])
-                excess *= 2
-                gradient += excess
+            value += 0.5 * self._misfit(image, region, gradient)
+        if self.bounds is not None and (image.min() < self.bounds[0] or image.max() > self.bounds[1]):
+            value += self._excess(image, region, gradient)
         return value, gradient
+
+    def _misfit(self, image: Image, region: Region | None, gradient: Image) -> float:
+        """‖A s - y‖²; half its gradient is added to `gradient`."""
+        if self.measure is not None:
+            residual = self.measure.matvec(image.ravel()) - self.data
+            gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
+            return _square(residual if region is None else self._of(residual, region, image.shape))
+        assert self.data is not None
+        total = 0.0
+        for rows in _bands(image):
+            part = image[rows] - self.data[rows]
+            gradient[rows] += part
+            total += _square(part) if region is None else 0.0
+        return total if region is None else _square(image[region] - self.data[region])
+
+    def _excess(self, image: Image, region: Region | None, gradient: Image) -> float:
+        """b(s); its gradient is added to `gradient`."""
+        assert self.bounds is not None
+        total = 0.0
+        for rows in _bands(image):
+            part = image[rows] - image[rows].clip(*self.bounds)
+            gradient[rows] += 2 * part
+            total += _square(part) if region is None else 0.0
+        return total if region is None else _square(image[region] - image[region].clip(*self.bounds))
 
     def _of(self, residual: NDArray[Any], region: Region, shape: tuple[int, ...]) -> NDArray[Any]:
         """The residual of a region's data."""
-        if self.measure is None:
-            return residual[region]
         data_shape = self.measure.data_shape
         if len(data_shape) == 1:  # some of the pixels
             return self.measure.adjoint_image(residual)[region]  # type: ignore[no-any-return]
         factor = shape[0] // data_shape[0]  # an image too, perhaps a smaller one
         rows, columns = (slice(part.start // factor, part.stop // factor) for part in region)
         return residual.reshape(data_shape)[rows, columns]
+
+
+def _bands(image: Image) -> list[slice]:
+    """Rows of an image, some at a time: nothing else as large as the image is needed then."""
+    count = max(1, 2**16 // image.shape[1])
+    return [slice(first, first + count) for first in range(0, image.shape[0], count)]
 
 
 def _square(values: NDArray[Any]) -> float:
@@ -159,12 +174,11 @@ def minimise(
     done, results = 0, []
     stopped = False
 
-    def report(state: State) -> bool:
+    def report(landing: Landing) -> bool:
         nonlocal stopped
         if callback is not None:
-            stopped = (
-                callback(Progress(done + state.iteration, limit, state.value, state.point)) is True
-            )
+            progress = Progress(done + landing.iteration, limit, landing.value, landing.point)
+            stopped = callback(progress) is True
         return stopped
 
     image = start

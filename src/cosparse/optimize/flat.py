@@ -1,0 +1,203 @@
+"""Conjugate gradient in flat space, where the gradient between two points can be interpolated.
+
+Algorithm 2 needs the minimum along every search line, and has only a trial somewhere near it. The slopes at the two ends
+of the line say where a parabola through them has its minimum, and in flat space the gradient there is nearly a mixture
+of the two ends' gradients. So the next search starts from that minimum, for which nothing need be evaluated:
+
+- A repair comes further in as many iterations.
+- Inexact steps make the next ones inexact too, and two runs that differ by rounding soon take different steps. From the
+  minima they stay together, so that tiles can repeat the steps of a whole picture (see :mod:`cosparse.cluster.path`).
+
+What is reported, and what is returned, are the trials: there the value is known, and it never rises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from cosparse.optimize.conjugate_gradient import RULES, Products, Settings, decrease, secant
+from cosparse.optimize.line_search import Objective
+from cosparse.optimize.result import Result, Stop
+
+Array = NDArray[Any]
+REACH = 2.0  # trial lengths: as far the parabola is believed
+
+
+class Flat(Protocol):
+    """What the loop needs to know of the space."""
+
+    def inner(self, a: Array, b: Array) -> float: ...
+    def project(self, point: Array, vector: Array) -> Array: ...
+    def step(self, point: Array, direction: Array, t: float) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Landing:
+    """An iteration: the trial it ended with, and the numbers that lead there and on.
+
+    Its direction is `kept` times the one before, less the gradient; or if `kept` is None, it began (again) along the
+    steepest way down from the trial before. The trial is `trial` directions from where the search started, the next
+    search starts `onward` directions from there.
+    """
+
+    iteration: int
+    point: Array
+    value: float
+    kept: float | None
+    trial: float
+    onward: float
+
+
+class _Walk:
+    """The iterates. Their arrays are as large as a picture: none is kept for longer than it is needed."""
+
+    base: Array  # where a search starts
+    point: Array  # the last trial
+    gradient: Array  # at the base
+    direction: Array
+    slope: float  # along it
+    square: float  # of the gradient
+    kept: float | None
+
+    def __init__(self, objective: Objective, geometry: Flat, start: Array, settings: Settings) -> None:
+        self.objective, self.geometry, self.settings = objective, geometry, settings
+        self.turned = RULES[settings.rule]
+        self.evaluations = 0
+        self.landed: Array | None = None  # the gradient at the last trial
+        self.values = [self._begin(start)]
+        self.norm, self.change = math.sqrt(self.square), math.inf
+        self.guess = settings.first_step or 1 / (self.norm or 1.0)  # Eq. (step_0)
+
+    def _begin(self, point: Array) -> float:
+        """Take the steepest way down from a point, whose value is returned."""
+        value, gradient = self.objective(point)
+        self.evaluations += 1
+        self.base = self.point = point
+        self.gradient = self.geometry.project(point, gradient)
+        self.direction, self.kept = -self.gradient, None
+        self.square = self.geometry.inner(self.gradient, self.gradient)
+        self.slope = -self.square
+        return value
+
+    def land(self) -> Landing | None:
+        """Search along the direction; None when no step lowers the value."""
+        t = self.guess
+        for _ in range(self.settings.line_search.trials):
+            point = self.geometry.step(self.base, self.direction, t)
+            value, gradient = self.objective(point)
+            self.evaluations += 1
+            gradient = self.geometry.project(point, gradient)
+            slope = self.geometry.inner(gradient, self.direction)
+            # On a parabola a slope as steep as at the start, but upwards, means as high as there.
+            if value <= self.values[-1] and slope <= -self.slope:
+                return self._landed(t, point, value, gradient, slope)
+            del point, gradient
+            steeper = self.slope / (self.slope - slope) if slope > self.slope else 0.5
+            t *= min(max(steeper, 0.1), 0.9)
+        if self.base is self.point:
+            return None
+        self._begin(self.point)  # the parabola led astray
+        return self.land()
+
+    def _landed(self, t: float, point: Array, value: float, gradient: Array, slope: float) -> Landing:
+        self.point, self.landed = point, gradient
+        self.trial, self.landed_slope = t, slope
+        self.norm = math.sqrt(self.geometry.inner(gradient, gradient))
+        if self.settings.step_tolerance > 0:
+            self.change = t * math.sqrt(self.geometry.inner(self.direction, self.direction))
+        self.guess = secant(t, self.slope, slope)
+        self.onward = min(self.guess, REACH * t)
+        self.values.append(value)
+        return Landing(len(self.values) - 1, point, value, self.kept, t, self.onward)
+
+    def turn(self) -> None:
+        """Go to the minimum of the parabola along the search line, and choose the next direction there."""
+        if self.landed is None:
+            return
+        ratio = self.onward / self.trial
+        slope = self.slope + ratio * (self.landed_slope - self.slope)
+        self.base = self.geometry.step(self.base, self.direction, self.onward)
+        old, gradient, self.landed = self.gradient, self.landed, None
+        gradient -= old
+        gradient *= gradient.dtype.type(ratio)
+        gradient += old
+        new = self.geometry.inner(gradient, gradient)
+        change = new - self.geometry.inner(gradient, old)
+        self.kept = self.turned(Products(new=new, old=self.square, gy=change, hy=slope - self.slope))
+        self.gradient, self.square, self.slope = gradient, new, self.kept * slope - new
+        if self.slope < 0:
+            self.direction *= gradient.dtype.type(self.kept)
+            self.direction -= gradient
+        else:  # not a descent direction
+            self.direction, self.kept, self.slope = -gradient, 0.0, -new
+
+    def ended(self) -> Stop | None:
+        """Why there is no further iteration, if so."""
+        settings = self.settings
+        if self.norm <= settings.gradient_tolerance or self.square == 0:
+            return Stop.GRADIENT
+        if self.change < settings.step_tolerance:
+            return Stop.STEP
+        if decrease(self.values) < settings.decrease_tolerance:
+            return Stop.DECREASE
+        return Stop.ITERATIONS if len(self.values) > settings.iterations else None
+
+
+def flat_conjugate_gradient(
+    objective: Objective,
+    geometry: Flat,
+    start: Array,
+    settings: Settings | None = None,
+    *,
+    callback: Callable[[Landing], object] | None = None,
+) -> Result:
+    """Minimise `objective` from `start`.
+
+    If the slope along a search line is a at its start and b at the trial t, the minimum is taken to lie at t·a / (a - b)
+    and the gradient there to be G + (G(t) - G)·a / (a - b).
+
+    Parameters
+    ----------
+    objective : callable
+        Takes a point; returns its value and gradient, in an array that is not used again. Outside its domain the value
+        is infinite.
+    callback : callable, optional
+        Called after every iteration; returning True ends the run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
+    >>> def bowl(x): return 0.5 * float(x @ (x * [1.0, 10.0])), x * [1.0, 10.0]
+    >>> exactly = Settings(step_tolerance=0, gradient_tolerance=1e-6)
+    >>> result = flat_conjugate_gradient(bowl, Euclidean(), np.array([3.0, 1.0]), exactly)
+    >>> result.stop.converged, bool(np.allclose(result.point, 0, atol=1e-6))
+    (True, True)
+    """
+    walk = _Walk(objective, geometry, start, settings or Settings())
+    if not math.isfinite(walk.values[0]):
+        raise FloatingPointError(f"the objective is {walk.values[0]} at the start; start inside its domain")
+    while (stop := walk.ended()) is None:
+        walk.turn()
+        landing = walk.land()
+        if landing is None:
+            stop = Stop.STALLED
+            break
+        if callback is not None and callback(landing) is True:
+            stop = Stop.CALLBACK
+            break
+        del landing
+    return Result(
+        point=walk.point,
+        value=walk.values[-1],
+        gradient_norm=walk.norm,
+        stop=stop,
+        iterations=len(walk.values) - 1,
+        evaluations=walk.evaluations,
+        values=tuple(walk.values),
+    )
