@@ -53,7 +53,7 @@ def follow(paths: Sequence[Path], task: Callable[[], Array]) -> Array:
             return flat_conjugate_gradient(energy, geometry, start, settings)
         base = point = start
         first, gradient = _seen(energy, geometry, start)
-        value, direction = first, np.float32(0)
+        value, direction = first, np.zeros_like(start)
         for number, (kept, trial, onward) in enumerate(path):
             if kept is None and number:
                 base, gradient = point, _seen(energy, geometry, point)[1]

@@ -1,8 +1,8 @@
 """Conjugate gradient in flat space, where the gradient between two points can be interpolated.
 
-Algorithm 2 needs the minimum along every search line, and has only a trial somewhere near it. The slopes at the two ends
-of the line say where a parabola through them has its minimum, and in flat space the gradient there is nearly a mixture
-of the two ends' gradients. So the next search starts from that minimum, for which nothing need be evaluated:
+Algorithm 2 wants the minimum along every search line, and gets a trial somewhere near it. The slopes at the two ends
+tell where a parabola through them has its minimum, and in flat space the gradient there is nearly a mixture of the
+gradients at the ends. So the next search starts from that minimum, and nothing need be evaluated there:
 
 - A repair comes further in as many iterations.
 - Inexact steps make the next ones inexact too, and two runs that differ by rounding soon take different steps. From the
@@ -97,8 +97,8 @@ class _Walk:
             if value <= self.values[-1] and slope <= -self.slope:
                 return self._landed(t, point, value, gradient, slope)
             del point, gradient
-            steeper = self.slope / (self.slope - slope) if slope > self.slope else 0.5
-            t *= min(max(steeper, 0.1), 0.9)
+            shorter = self.slope / (self.slope - slope) if slope > 0 else 0.5
+            t *= min(max(shorter, 0.1), 0.5)
         if self.base is self.point:
             return None
         self._begin(self.point)  # the parabola led astray
@@ -158,14 +158,16 @@ def flat_conjugate_gradient(
 ) -> Result:
     """Minimise `objective` from `start`.
 
-    If the slope along a search line is a at its start and b at the trial t, the minimum is taken to lie at t·a / (a - b)
-    and the gradient there to be G + (G(t) - G)·a / (a - b).
+    If the slope along a search line is a at its start and b at the trial t, its minimum is taken to lie at
+    t·a / (a - b) and the gradient there to be G + (G(t) - G)·a / (a - b).
 
     Parameters
     ----------
     objective : callable
         Takes a point; returns its value and gradient, in an array that is not used again. Outside its domain the value
         is infinite.
+    settings : Settings, optional
+        Of its line search only the number of trials counts here.
     callback : callable, optional
         Called after every iteration; returning True ends the run.
 
