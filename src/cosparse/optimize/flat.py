@@ -26,6 +26,7 @@ from cosparse.optimize.result import Result, Stop
 
 Array = NDArray[Any]
 REACH = 2.0  # trial lengths: as far the parabola is believed
+DOUBT = 5  # trials in vain, after which it is not
 
 
 class Flat(Protocol):
@@ -86,8 +87,8 @@ class _Walk:
 
     def land(self) -> Landing | None:
         """Search along the direction; None when no step lowers the value."""
-        t = self.guess
-        for _ in range(self.settings.line_search.trials):
+        t, interpolated = self.guess, self.base is not self.point
+        for _ in range(DOUBT if interpolated else self.settings.line_search.trials):
             point = self.geometry.step(self.base, self.direction, t)
             value, gradient = self.objective(point)
             self.evaluations += 1
@@ -99,9 +100,9 @@ class _Walk:
             del point, gradient
             shorter = self.slope / (self.slope - slope) if slope > 0 else 0.5
             t *= min(max(shorter, 0.1), 0.5)
-        if self.base is self.point:
+        if not interpolated:
             return None
-        self._begin(self.point)  # the parabola led astray
+        self._begin(self.point)
         return self.land()
 
     def _landed(self, t: float, point: Array, value: float, gradient: Array, slope: float) -> Landing:
@@ -130,7 +131,9 @@ class _Walk:
         change = new - self.geometry.inner(gradient, old)
         self.kept = self.turned(Products(new=new, old=self.square, gy=change, hy=slope - self.slope))
         self.gradient, self.square, self.slope = gradient, new, self.kept * slope - new
-        if self.slope < 0:
+        if new == 0:  # on one line all the way, where nothing more can be told from slopes
+            self._begin(self.point)
+        elif self.slope < 0:
             self.direction *= gradient.dtype.type(self.kept)
             self.direction -= gradient
         else:  # not a descent direction
@@ -139,7 +142,7 @@ class _Walk:
     def ended(self) -> Stop | None:
         """Why there is no further iteration, if so."""
         settings = self.settings
-        if self.norm <= settings.gradient_tolerance or self.square == 0:
+        if self.norm <= settings.gradient_tolerance:
             return Stop.GRADIENT
         if self.change < settings.step_tolerance:
             return Stop.STEP
