@@ -73,15 +73,13 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, monkeypatc
         monkeypatch.setattr("cosparse.cluster.picture.WHOLE", 4)
         monkeypatch.setattr("cosparse.cluster.picture.COVER", 96)
     for task, pixels, whole, options in cases(scene):
-        if parts and task == "deblur":
-            continue  # where rounding decides when it stops: see docs/cluster.md
         source, target = as_zarr(tmp_path / f"{task}.zarr", pixels), tmp_path / f"{task}.out.zarr"
         report = cluster.repair_picture(task, source, target, tile=80, client=local, **options)
         result = zarr.open_array(target, mode="r")[:]
         white = 1.0 if pixels.dtype.kind == "f" else np.iinfo(pixels.dtype).max
         assert (result.shape, result.dtype) == (whole.shape, whole.dtype), task
         assert report.tiles > 1, task
-        assert rms(result, whole, white / 255) < 0.05, task
+        print(task, rms(result, whole, white / 255)); assert rms(result, whole, white / 255) < 0.05, task
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -119,8 +117,9 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
     whole = steps(200, [(0, 0)])
     parts = steps(80, [(i, j) for i in range(2) for j in range(3)])
     for ours, theirs in zip(parts, whole, strict=True):
-        assert task != "denoise" or len(ours) == len(theirs)  # in the others rounding may decide which is the last
-        np.testing.assert_allclose(ours[:6], theirs[:6], rtol=0.01, atol=0.01)
+        assert ours[0][0] is theirs[0][0] is None
+        print([tuple(np.max(np.abs(np.array(ours[1:k],float)-np.array(theirs[1:k],float)),axis=0).round(4)) for k in (6,len(ours))], np.max(theirs[1:],axis=0))
+        np.testing.assert_allclose(np.array(ours[1:], float), np.array(theirs[1:], float), rtol=0.01, atol=0.01)
 
 
 def test_workers_together_find_the_steps_that_one_process_finds(separate, scene):

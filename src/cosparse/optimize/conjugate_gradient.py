@@ -8,7 +8,7 @@ can be done in flat space: see :mod:`cosparse.optimize.flat`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -238,7 +238,7 @@ def conjugate_gradient(
             stop = Stop.GRADIENT
         elif state.change < settings.step_tolerance:
             stop = Stop.STEP
-        elif decrease(state.values) < settings.decrease_tolerance:
+        elif _decrease(state) < settings.decrease_tolerance:
             stop = Stop.DECREASE
         elif state.iteration >= settings.iterations:
             stop = Stop.ITERATIONS
@@ -262,8 +262,8 @@ def conjugate_gradient(
     )
 
 
-def decrease(values: Sequence[float]) -> float:
+def _decrease(state: State) -> float:
     """The last iteration's decrease as a fraction of the value."""
-    if len(values) < 2:
+    if len(state.values) < 2:
         return math.inf
-    return (values[-2] - values[-1]) / max(abs(values[-1]), 1e-300)
+    return (state.values[-2] - state.values[-1]) / max(abs(state.values[-1]), 1e-300)

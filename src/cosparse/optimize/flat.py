@@ -20,13 +20,14 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from cosparse.optimize.conjugate_gradient import RULES, Products, Settings, decrease, secant
+from cosparse.optimize.conjugate_gradient import RULES, Products, Settings, secant
 from cosparse.optimize.line_search import Objective
 from cosparse.optimize.result import Result, Stop
 
 Array = NDArray[Any]
 REACH = 2.0  # trial lengths: as far the parabola is believed
 DOUBT = 5  # trials in vain, after which it is not
+SPAN = 4  # iterations: over so many a decrease is taken, as single trials land well or badly
 
 
 class Flat(Protocol):
@@ -111,8 +112,9 @@ class _Walk:
         self.norm = math.sqrt(self.geometry.inner(gradient, gradient))
         if self.settings.step_tolerance > 0:
             self.change = t * math.sqrt(self.geometry.inner(self.direction, self.direction))
-        self.guess = secant(t, self.slope, slope)
-        self.onward = min(self.guess, REACH * t)
+        optimum = secant(t, self.slope, slope)
+        self.onward = min(optimum, REACH * t)
+        self.guess = math.sqrt(optimum * t)  # optima alternate; the next but one is most like this one
         self.values.append(value)
         return Landing(len(self.values) - 1, point, value, self.kept, t, self.onward)
 
@@ -146,9 +148,15 @@ class _Walk:
             return Stop.GRADIENT
         if self.change < settings.step_tolerance:
             return Stop.STEP
-        if decrease(self.values) < settings.decrease_tolerance:
+        if self._decrease() < settings.decrease_tolerance:
             return Stop.DECREASE
         return Stop.ITERATIONS if len(self.values) > settings.iterations else None
+
+    def _decrease(self) -> float:
+        """Of an iteration, as a fraction of the value; the mean of the last ones."""
+        if len(self.values) <= SPAN:
+            return math.inf
+        return (self.values[-1 - SPAN] - self.values[-1]) / SPAN / max(abs(self.values[-1]), 1e-300)
 
 
 def flat_conjugate_gradient(
