@@ -35,6 +35,14 @@ class Channel:
     gain: float = 1.0
     bounds: tuple[float, float] | None = (0.0, 255.0)
 
+    def clipped(self, result: Plane) -> Plane:
+        """A result within the range.
+
+        For tasks that leave out Eq. (bound): beside data that hardly say anything of fine detail it is so stiff that
+        conjugate gradient comes to little else (with it deblurring is 0.05 to 0.3 dB worse after as many iterations).
+        """
+        return result if self.bounds is None else result.clip(*self.bounds)
+
 
 @dataclass(frozen=True)
 class Caller:

@@ -241,10 +241,11 @@ def upscale(
 
     def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
         measure = measurement.downsampling(factor, first.shape)
-        return solve(
+        done = solve(
             plan("upscale", level * channel.gain, quality, weight, chosen), chosen, first,
-            channel.plane.ravel(), measure, bounds=channel.bounds, callback=told,
-        )[-1].point  # fmt: skip
+            channel.plane.ravel(), measure, bounds=None, callback=told,
+        )  # fmt: skip
+        return channel.clipped(done[-1].point)
 
     def repair_page(page: Page, number: int, told: Callback) -> Page:
         return by_plane(page, colour, start, repair, lambda plane: enlarge(plane, factor).clip(0, 255), told)
@@ -305,10 +306,11 @@ def deblur(
 
     def repair_page(page: Page, number: int, told: Callback) -> Page:
         def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
-            return solve(
+            done = solve(
                 plan("deblur", levels[number] * channel.gain, quality, weight, chosen), chosen, first,
-                channel.plane.ravel(), measure, bounds=channel.bounds, callback=told,
-            )[-1].point  # fmt: skip
+                channel.plane.ravel(), measure, bounds=None, callback=told,
+            )  # fmt: skip
+            return channel.clipped(done[-1].point)
 
         return by_plane(page, colour, lambda channel: channel.plane, repair, callback=told)
 
