@@ -100,6 +100,16 @@ def test_upscaling_beats_bicubic(factor, gain, clean):
     assert psnr(clean, upscale(noisy, factor, sigma=8 / 255)) > psnr(clean, bicubic) + 0.3
 
 
+def test_what_rings_stays_in_range():
+    """Black and white bars: without limits both go past the range at every edge."""
+    bars = np.kron(np.arange(8) % 2, np.ones((48, 6)))
+    kernel = np.ones((1, 5)) / 5
+    blurred = convolve(bars, kernel, mode="nearest")
+    for result in (deblur(blurred, kernel, sigma=0.01), upscale(bars[::2, ::2], 2)):
+        assert result.min() == 0 and result.max() == 1
+
+
+
 @pytest.mark.parametrize("border, mode", [("replicate", "nearest"), ("periodic", "wrap")])
 @pytest.mark.parametrize(
     "kernel",

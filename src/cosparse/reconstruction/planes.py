@@ -118,32 +118,40 @@ def by_page(
     )
 
 
+def _as_it_is(plane: Plane) -> Plane:
+    return plane
+
+
 def by_plane(
     page: NDArray[np.float32],
     colour: bool,
     start: Callable[[Channel], Plane],
     repair: Callable[[Channel, Plane, Callback], Plane],
-    resize: Callable[[Plane], Plane] = lambda plane: plane,
+    resize: Callable[[Plane], Plane] = _as_it_is,
     callback: Callback = None,
     finish: Finish | None = None,
+    clip: bool = False,
 ) -> NDArray[np.float32]:
     """Repair every plane of a page: colours as luma and opponents, alpha left as it is.
 
     `repair` gets a channel, what `start` made of it and whom to tell; `resize` brings an alpha plane to the size of
-    the repaired ones; `finish` goes over them all together at the end.
+    the repaired ones; `finish` goes over them all together at the end. With `clip` results are brought into the range.
     """
     channels, join = _taken_apart(page, colour, resize)
     planes = [start(channel) for channel in channels]
     for i, channel in enumerate(channels):
+        shown = channel.clipped if clip else _as_it_is
 
-        def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
-            return join([*before, point, *after])
+        def view(
+            point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :], shown: Any = shown
+        ) -> Plane:
+            return join([*before, shown(point), *after])
 
         told = _telling(callback, plane=i, planes=len(planes))
         if finish is not None and i == len(channels) - 1:
             last = _Last(told, join)
             told = None if callback is None else last
-        planes[i] = repair(channel, planes[i], _telling(told, view=view))
+        planes[i] = shown(repair(channel, planes[i], _telling(told, view=view)))
     if finish is None or last.stopped:
         return join(planes)
     return join(finish(channels, planes, last.report))

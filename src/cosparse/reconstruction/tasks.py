@@ -241,14 +241,15 @@ def upscale(
 
     def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
         measure = measurement.downsampling(factor, first.shape)
-        done = solve(
+        return solve(
             plan("upscale", level * channel.gain, quality, weight, chosen), chosen, first,
             channel.plane.ravel(), measure, bounds=None, callback=told,
-        )  # fmt: skip
-        return channel.clipped(done[-1].point)
+        )[-1].point  # fmt: skip
 
     def repair_page(page: Page, number: int, told: Callback) -> Page:
-        return by_plane(page, colour, start, repair, lambda plane: enlarge(plane, factor).clip(0, 255), told)
+        return by_plane(
+            page, colour, start, repair, lambda plane: enlarge(plane, factor).clip(0, 255), callback=told, clip=True
+        )
 
     colour = caller.channel_axis is not None
     return close_image(by_page(working, colour, repair_page, follow), caller)
@@ -306,13 +307,12 @@ def deblur(
 
     def repair_page(page: Page, number: int, told: Callback) -> Page:
         def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
-            done = solve(
+            return solve(
                 plan("deblur", levels[number] * channel.gain, quality, weight, chosen), chosen, first,
                 channel.plane.ravel(), measure, bounds=None, callback=told,
-            )  # fmt: skip
-            return channel.clipped(done[-1].point)
+            )[-1].point  # fmt: skip
 
-        return by_plane(page, colour, lambda channel: channel.plane, repair, callback=told)
+        return by_plane(page, colour, lambda channel: channel.plane, repair, callback=told, clip=True)
 
     return close_image(by_page(working, colour, repair_page, follow), caller)
 
