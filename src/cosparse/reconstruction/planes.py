@@ -38,8 +38,10 @@ class Channel:
     def clipped(self, result: Plane) -> Plane:
         """A result within the range.
 
-        For tasks that leave out Eq. (bound): beside data that hardly say anything of fine detail it is so stiff that
-        conjugate gradient comes to little else (with it deblurring is 0.05 to 0.3 dB worse after as many iterations).
+        For tasks that leave out Eq. (bound): where neither data nor prior say much of fine detail, it is so stiff beside
+        them that conjugate gradient comes to little else. On training photographs it costs deblurring 0.05 to 0.3 dB
+        after as many iterations, upscaling 0.02 dB; where upscaling has to do with noise, the prior weighs more, and it
+        is worth 0.005 dB.
         """
         return result if self.bounds is None else result.clip(*self.bounds)
 

@@ -243,7 +243,7 @@ def upscale(
         measure = measurement.downsampling(factor, first.shape)
         return solve(
             plan("upscale", level * channel.gain, quality, weight, chosen), chosen, first,
-            channel.plane.ravel(), measure, bounds=None, callback=told,
+            channel.plane.ravel(), measure, bounds=channel.bounds if level > 0 else None, callback=told,
         )[-1].point  # fmt: skip
 
     def repair_page(page: Page, number: int, told: Callback) -> Page:
