@@ -10,7 +10,6 @@ own at the noise level --at.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -19,7 +18,7 @@ from common import add_noise, need_data, validation_images
 import cosparse
 from cosparse.penalty import Penalty
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.energy import Energy, minimise
+from cosparse.reconstruction.energy import Energy, Progress, minimise
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.rules import mass
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
@@ -69,8 +68,11 @@ def curve(args, operator, stages, image, seed) -> list[float]:
         prior = Prior(operator, Penalty.log(nu), args.stride)
         if operator.refined:
             prior = Prior(operator.at(args.at), Penalty.log(nu * operator.penalty.nu), args.stride)
-        energies.append((Energy(prior, lam, data, measure), args.iterations))
-    follow: Callable = lambda p: reached.append(cosparse.psnr(truth, p.image, data_range=255)) and None  # noqa: E731
+        energies.append((Energy(prior, lam, data, measure, args.bounds), args.iterations))
+
+    def follow(progress: Progress) -> None:
+        reached.append(cosparse.psnr(truth, progress.image.clip(0, 255), data_range=255))
+
     minimise(energies, start, first_step=args.first_step, tolerance=args.tolerance, free=free, callback=follow)
     total = args.iterations * len(stages)
     return reached + reached[-1:] * (total - len(reached))
@@ -89,6 +91,7 @@ def main() -> None:
     parser.add_argument("--tolerance", type=float, default=0.0)
     parser.add_argument("--first-step", type=float, default=0.05)
     parser.add_argument("--stride", type=int, default=2)
+    parser.add_argument("--no-bounds", dest="bounds", action="store_const", const=None, default=(0.0, 255.0))
     parser.add_argument("--every", type=int, default=25, help="take every so many-th photograph")
     args = parser.parse_args()
     need_data()

@@ -38,10 +38,10 @@ class Channel:
     def clipped(self, result: Plane) -> Plane:
         """A result within the range.
 
-        For tasks that leave out Eq. (bound): where neither data nor prior say much of fine detail, it is so stiff beside
-        them that conjugate gradient comes to little else. On training photographs it costs deblurring 0.05 to 0.3 dB
-        after as many iterations, upscaling 0.02 dB; where upscaling has to do with noise, the prior weighs more, and it
-        is worth 0.005 dB.
+        For tasks that leave out Eq. (bound): where neither data nor prior say much of fine detail, it is so stiff that
+        conjugate gradient comes to little else. On training photographs it costs deblurring 0.05 to 0.3 dB after as
+        many iterations and upscaling 0.02 dB; in noisy upscaling, where the prior weighs more, it is worth 0.005 dB
+        (benchmarks/tune.py --no-bounds).
         """
         return result if self.bounds is None else result.clip(*self.bounds)
 
