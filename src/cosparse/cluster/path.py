@@ -3,7 +3,7 @@
 A repair ends after some tens of iterations, short of convergence, and its step lengths come from inner products over
 the whole picture. Tiles that each found steps of their own would end up to a grey level apart, with seams. With the
 steps given, an iteration looks only as far as a patch reaches: a tile with enough overlap computes what the whole
-would.
+would. Steps that are nearly the whole's lead nearly to its result: see :mod:`cosparse.optimize.flat`.
 
 The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
 but counts neither in inner products nor in energies. If the crops cover the picture, the steps are exactly the whole's.
@@ -57,12 +57,16 @@ def follow(paths: Sequence[Path], task: Callable[[], Array]) -> Array:
         for number, (kept, trial, onward) in enumerate(path):
             if kept is None and number:
                 base, gradient = point, _seen(energy, geometry, point)[1]
-            direction = direction * np.float32(kept or 0) - gradient
+            direction *= np.float32(kept or 0)
+            direction -= gradient
             point = geometry.step(base, direction, trial)
             if number + 1 < len(path):
                 value, landed = _seen(energy, geometry, point)
                 base = geometry.step(base, direction, onward)
-                gradient = gradient + (landed - gradient) * np.float32(onward / trial)
+                landed -= gradient
+                landed *= np.float32(onward / trial)
+                landed += gradient
+                gradient = landed
         if not (np.isfinite(value) and value <= first):
             # Unlike anything in the samples, so that the common steps are too long for it.
             return flat_conjugate_gradient(energy, geometry, start, settings)
