@@ -1,4 +1,4 @@
-"""One conjugate gradient (Algorithm 2) over a geometry: operators on the oblique manifold, images in plain space."""
+"""Conjugate gradient (Algorithm 2): over a geometry, which learns operators, and in flat space, which repairs images."""
 
 from cosparse.optimize.conjugate_gradient import Settings, State, conjugate_gradient
 from cosparse.optimize.euclidean import Euclidean

@@ -114,7 +114,7 @@ class _Walk:
             self.change = t * math.sqrt(self.geometry.inner(self.direction, self.direction))
         optimum = secant(t, self.slope, slope)
         self.onward = min(optimum, REACH * t)
-        self.guess = math.sqrt(optimum * t)  # optima alternate; the next but one is most like this one
+        self.guess = math.sqrt(optimum * t)  # optima alternate about a mean
         self.values.append(value)
         return Landing(len(self.values) - 1, point, value, self.kept, t, self.onward)
 

@@ -220,8 +220,8 @@ def upscale(
 ) -> NDArray[Any]:
     """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
 
-    The small image is taken to be the large one, blurred and decimated as in :func:`measurement.downsampling`. The
-    other parameters are those of :func:`denoise`.
+    The small image is taken to be the large one, blurred and decimated as in :func:`measurement.downsampling`. A grey
+    result lies between 0 and `data_range`. The other parameters are those of :func:`denoise`.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def deblur(
     channel_axis: int | None = None,
     callback: Callback = None,
 ) -> NDArray[Any]:
-    """Undo a known blur.
+    """Undo a known blur; a grey result lies between 0 and `data_range`.
 
     Parameters
     ----------
