@@ -1,4 +1,4 @@
-"""Conjugate gradient (Algorithm 2): over a geometry, which learns operators, and in flat space, which repairs images."""
+"""Conjugate gradient (Algorithm 2): over a geometry, to learn operators, and in flat space, to repair images."""
 
 from cosparse.optimize.conjugate_gradient import Settings, State, conjugate_gradient
 from cosparse.optimize.euclidean import Euclidean
