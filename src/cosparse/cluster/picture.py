@@ -74,9 +74,8 @@ def repair_picture(
 ) -> TileReport:
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
-    Up to 8 megapixels (denoising: 10 a worker) the result is that of the task on the whole picture to 0.05 grey levels
-    of 255, root mean square; beyond, it may be another one: docs/cluster.md has figures. An
-    interrupted run leaves `target` + ".part"; the same call goes on from its finished tiles.
+    The result is that of the task on the whole picture to 0.05 grey levels of 255, root mean square; docs/cluster.md
+    has figures. An interrupted run leaves `target` + ".part"; the same call goes on from its finished tiles.
 
     Parameters
     ----------
