@@ -109,7 +109,6 @@ def test_what_rings_stays_in_range():
         assert result.min() == 0 and result.max() == 1
 
 
-
 @pytest.mark.parametrize("border, mode", [("replicate", "nearest"), ("periodic", "wrap")])
 @pytest.mark.parametrize(
     "kernel",

@@ -1,7 +1,7 @@
 """How far the result of tiles is from the whole picture's: against the overlap, and where steps come from samples.
 
     python benchmarks/cluster/tiles.py                        writes results/cluster_tiles.csv
-    python benchmarks/cluster/tiles.py --only megapixels      some cases, whose rows are replaced there
+    python benchmarks/cluster/tiles.py --only "upscale x2"    some cases, whose rows are replaced there
 
 The pictures are put together from scikit-image's photographs. All in grey levels of 255, root mean square.
 """

@@ -6,7 +6,8 @@ steps given, an iteration looks only as far as a patch reaches: a tile with enou
 would. Steps that are nearly the whole's lead nearly to its result: see :mod:`cosparse.optimize.flat`.
 
 The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
-but counts neither in inner products nor in energies. If the crops cover the picture, the steps are exactly the whole's.
+but counts neither in inner products nor in energies. If the crops cover the picture, the steps are the whole's but for
+what its border effects send past the rim.
 They may be shared out among workers: what conjugate gradient is told are sums over all.
 """
 
