@@ -49,7 +49,7 @@ def run(repair: Repair, solver: Callable[..., Result], first: float) -> tuple[np
 
     def way(energy, geometry, start, settings, **_):
         nonlocal evaluations
-        settings = replace(settings, decrease_tolerance=0.0, first_step=settings.first_step * first)
+        settings = replace(settings, first_step=settings.first_step * first)
         result = solver(energy, geometry, start, settings)
         evaluations += result.evaluations
         return result

@@ -36,7 +36,7 @@ def problem(task: str, image: np.ndarray, sigma: float, seed: int, option: float
         gaps = np.random.default_rng(seed).random(image.shape) < option
         start = interpolate(np.where(gaps, 0, noisy).astype(np.float32), gaps)
         if sigma:
-            return start, noisy[~gaps], measurement.sampling(~gaps), None
+            return smoothed(start, sigma), noisy[~gaps], measurement.sampling(~gaps), None
         return start, None, None, gaps
     if task == "upscale":
         from bicubic import shrink
@@ -73,7 +73,7 @@ def curve(args, operator, stages, image, seed) -> list[float]:
     def follow(progress: Progress) -> None:
         reached.append(cosparse.psnr(truth, progress.image.clip(0, 255), data_range=255))
 
-    minimise(energies, start, first_step=args.first_step, tolerance=args.tolerance, free=free, callback=follow)
+    minimise(energies, start, first_step=args.first_step, free=free, callback=follow)
     total = args.iterations * len(stages)
     return reached + reached[-1:] * (total - len(reached))
 
@@ -88,7 +88,6 @@ def main() -> None:
     parser.add_argument("--nu", nargs="+", default=["0.1"], help="one per stage, joined by commas")
     parser.add_argument("--at", type=float, default=25, help="noise level that a refined operator is taken at")
     parser.add_argument("--iterations", type=int, default=30, help="of each stage")
-    parser.add_argument("--tolerance", type=float, default=0.0)
     parser.add_argument("--first-step", type=float, default=0.05)
     parser.add_argument("--stride", type=int, default=2)
     parser.add_argument("--no-bounds", dest="bounds", action="store_const", const=None, default=(0.0, 255.0))

@@ -86,7 +86,10 @@ def scene(photograph, other_photograph):
     return np.concatenate([photograph, other_photograph], axis=1)[:180, 60:330]
 
 
-@pytest.fixture(scope="session")
+# Clusters end with their module: their threads use `random`, which Hypothesis forbids while it draws.
+
+
+@pytest.fixture(scope="module")
 def separate(tmp_path_factory):
     """A scheduler and two workers; tests that kill a worker start another."""
     processes = Processes(tmp_path_factory.mktemp("dask"))
@@ -107,7 +110,7 @@ def apart(tmp_path):
     processes.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def local():
     """A LocalCluster of two worker processes."""
     from cosparse import cluster

@@ -96,7 +96,7 @@ def test_fixed_pixels_keep_every_bit(image, prior):
 def test_the_callback_counts_over_stages_and_can_stop(image, prior):
     stages = [(Energy(prior, 1.0, image + 30), 4), (Energy(prior, 0.1, image + 30), 5)]
     seen: list[Progress] = []
-    minimise(stages, image, first_step=0.1, tolerance=0.0, callback=seen.append)
+    minimise(stages, image, first_step=0.1, callback=seen.append)
     assert [progress.iteration for progress in seen] == list(range(1, 10))
     assert {progress.iterations for progress in seen} == {9}
     assert all(progress.image.shape == SHAPE and np.isfinite(progress.energy) for progress in seen)

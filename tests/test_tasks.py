@@ -271,6 +271,15 @@ def test_the_callback_sees_every_iteration_and_can_stop(task, clean):
 
 
 @pytest.mark.parametrize("task", TASKS)
+def test_every_picture_takes_the_same_number_of_iterations(task, clean):
+    """Or tiles of a large one could not end where the whole would."""
+    for contrast in (1, 0.1, 0.01):
+        last: list[Progress] = []
+        TASKS[task](contrast * clean + noise(clean.shape, 0.001), callback=last.append)
+        assert len(last) == last[-1].iteration == last[-1].iterations
+
+
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("stack", [False, True])
 def test_the_callback_sees_the_page_in_its_own_colours(task, channels, stack, colour):

@@ -42,9 +42,7 @@ def repaired(
     stage = Stage(weight * 128 / mass(operator), Penalty.log(nu), iterations, SIGMA)
     energy = Energy(Prior(operator, stage.penalty, stride), stage.weight, noisy)
     start = np.ascontiguousarray(smoothed(noisy, SIGMA))
-    done = minimise(
-        [(energy, iterations)], start, first_step=first_step(stage, operator), tolerance=0.0, callback=follow
-    )
+    done = minimise([(energy, iterations)], start, first_step=first_step(stage, operator), callback=follow)
     return np.asarray(done[-1].point)
 
 

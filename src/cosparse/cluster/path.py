@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cosparse.cluster.pieces import Place, Vector
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, flat_conjugate_gradient
+from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, between, flat_conjugate_gradient
 from cosparse.reconstruction.energy import Energy, descend
 
 Array = NDArray[Any]
@@ -64,10 +64,7 @@ def follow(paths: Sequence[Path], task: Callable[[], Array]) -> Array:
             if number + 1 < len(path):
                 value, landed = _seen(energy, geometry, point)
                 base = geometry.step(base, direction, onward)
-                landed -= gradient
-                landed *= np.float32(onward / trial)
-                landed += gradient
-                gradient = landed
+                gradient = between(gradient, landed, onward / trial)
         if not (np.isfinite(value) and value <= first):
             # Unlike anything in the samples, so that the common steps are too long for it.
             return flat_conjugate_gradient(energy, geometry, start, settings)

@@ -2,7 +2,7 @@
 
 from cosparse.optimize.conjugate_gradient import Settings, State, conjugate_gradient
 from cosparse.optimize.euclidean import Euclidean
-from cosparse.optimize.flat import Landing, flat_conjugate_gradient
+from cosparse.optimize.flat import Landing, between, flat_conjugate_gradient
 from cosparse.optimize.oblique import Oblique
 from cosparse.optimize.result import Result, Stop
 
@@ -14,6 +14,7 @@ __all__ = [
     "Settings",
     "State",
     "Stop",
+    "between",
     "conjugate_gradient",
     "flat_conjugate_gradient",
 ]

@@ -20,12 +20,17 @@ from cosparse.optimize.result import Result, Stop
 Array = NDArray[Any]
 
 
-class Geometry(Protocol):
-    """What the loop needs to know of the space it moves in."""
+class Flat(Protocol):
+    """What there is to know of a flat space."""
 
     def inner(self, a: Array, b: Array) -> float: ...
     def project(self, point: Array, vector: Array) -> Array: ...
     def step(self, point: Array, direction: Array, t: float) -> Array: ...
+
+
+class Geometry(Flat, Protocol):
+    """What the loop needs to know of the space it moves in, flat or not."""
+
     def transport(self, vector: Array, point: Array, direction: Array, t: float) -> Array: ...
 
 

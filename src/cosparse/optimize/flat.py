@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
-from cosparse.optimize.conjugate_gradient import RULES, Products, Settings, secant
+from cosparse.optimize.conjugate_gradient import RULES, Flat, Products, Settings, secant
 from cosparse.optimize.line_search import Objective
 from cosparse.optimize.result import Result, Stop
 
@@ -28,14 +28,6 @@ Array = NDArray[Any]
 REACH = 2.0  # trial lengths: as far the parabola is believed
 DOUBT = 5  # trials in vain, after which it is not
 SPAN = 4  # iterations: over so many a decrease is taken, as single trials land well or badly
-
-
-class Flat(Protocol):
-    """What the loop needs to know of the space."""
-
-    def inner(self, a: Array, b: Array) -> float: ...
-    def project(self, point: Array, vector: Array) -> Array: ...
-    def step(self, point: Array, direction: Array, t: float) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -125,10 +117,7 @@ class _Walk:
         ratio = self.onward / self.trial
         slope = self.slope + ratio * (self.landed_slope - self.slope)
         self.base = self.geometry.step(self.base, self.direction, self.onward)
-        old, gradient, self.landed = self.gradient, self.landed, None
-        gradient -= old
-        gradient *= gradient.dtype.type(ratio)
-        gradient += old
+        old, gradient, self.landed = self.gradient, between(self.gradient, self.landed, ratio), None
         new = self.geometry.inner(gradient, gradient)
         change = new - self.geometry.inner(gradient, old)
         self.kept = self.turned(Products(new=new, old=self.square, gy=change, hy=slope - self.slope))
@@ -157,6 +146,14 @@ class _Walk:
         if len(self.values) <= SPAN:
             return math.inf
         return (self.values[-1 - SPAN] - self.values[-1]) / SPAN / max(abs(self.values[-1]), 1e-300)
+
+
+def between(start: Array, end: Array, ratio: float) -> Array:
+    """`ratio` of the way from one gradient to another, whose array is used for the result."""
+    end -= start
+    end *= end.dtype.type(ratio)
+    end += start
+    return end
 
 
 def flat_conjugate_gradient(

@@ -161,7 +161,7 @@ def minimise(
     start: Image,
     *,
     first_step: float,
-    tolerance: float = 1e-5,
+    tolerance: float = 0.0,
     free: NDArray[np.bool_] | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> list[Result]:
@@ -169,6 +169,7 @@ def minimise(
 
     Conjugate gradient only ever accepts a lower value, so no stage ends above its start. Pixels where `free` is
     False stay exactly as they are: the limit of Eq. (recovery) for noiseless pixels as the weight goes to zero.
+    A stage ends sooner than after its iterations if they lower the energy by less than `tolerance` of it.
     """
     limit = sum(iterations for _, iterations in stages)
     done, results = 0, []

@@ -128,7 +128,6 @@ def solve(
         stages,
         np.ascontiguousarray(start, np.float32),
         first_step=first_step(chosen.stages[0], operator.at(chosen.stages[0].sigma)),
-        tolerance=chosen.tolerance,
         free=free,
         callback=callback,
     )

@@ -20,13 +20,19 @@ QUALITIES = tuple(OPERATORS)
 
 # Patches a quarter of their size apart cost 0.02-0.04 dB; "fast" goes one pixel further, "best" one pixel nearer.
 STRIDE_CHANGE = (1, 0, -1)
-TOLERANCE = (1e-4, 3e-5, 1e-5)
+# Iterations of the stages that are the same for all operators.
+UPSCALING = ((20, 16), (30, 24), (45, 30))
+DEBLURRING = (40, 60, 80)
+RECONSTRUCTING = ((12, 20, 20), (14, 30, 40), (16, 36, 50))
 LEAST_NOISE = 0.1  # below it a refined operator is used as it is here
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One energy of a continuation, and how many iterations it gets at most.
+    """One energy of a continuation, and how many iterations it gets.
+
+    The number does not depend on the image: an iteration more or less moves it by a tenth of a grey level, and tiles of
+    a large picture must end where the whole would.
 
     A refined operator takes its own weights and scales at noise `sigma`, and lambda is a factor on them.
     """
@@ -43,7 +49,6 @@ class Plan:
 
     stages: tuple[Stage, ...]
     stride: int
-    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,6 @@ def plan(
     return Plan(
         tuple(Stage(lam * factor, Penalty.log(nu), count, sigma) for lam, nu, count in stages),
         max(1, max(operator.patch_shape) // 4 + STRIDE_CHANGE[level]),
-        TOLERANCE[level],
     )
 
 
@@ -114,7 +118,6 @@ def _refined_plan(task: str, sigma: float, level: int, weight: float | None, ope
             for noise, lam, sharper, count in stages
         ),
         min((operator.stride or 1) + (1, 0, 0)[level], *operator.patch_shape),  # nearer than trained is worse
-        TOLERANCE[level],
     )
 
 
@@ -136,25 +139,25 @@ def _inpainting(sigma: float, level: int) -> list[_Constants]:
     if sigma > 0:
         return [(0.75 * _denoising_weight(sigma), _denoising_nu(sigma), (25, 40, 60)[level])]
     # Known pixels are held exactly and the weight has no effect; the penalty grows sharper.
-    count = (12, 25, 40)[level]
+    count = (12, 20, 30)[level]
     return [(1.0, 0.01, count), (1.0, 0.1, count), (1.0, 1.0, count)]
 
 
 def _upscaling(sigma: float, level: int) -> list[_Constants]:
     noise = 0.33 * _denoising_weight(sigma) if sigma > 0 else 0.0
-    count = (20, 30, 50)[level]
-    return [(0.05 + noise, 0.1, count), (0.005 + noise, 0.1, count)]
+    first, second = UPSCALING[level]
+    return [(0.05 + noise, 0.1, first), (0.005 + noise, 0.1, second)]
 
 
 def _deblurring(sigma: float, level: int) -> list[_Constants]:
-    return [(0.0005 + 0.17 * _denoising_weight(sigma), 0.1, (40, 70, 120)[level])]
+    return [(0.0005 + 0.17 * _denoising_weight(sigma), 0.1, DEBLURRING[level])]
 
 
 def _reconstructing(sigma: float, level: int) -> list[_Constants]:
     noise = 0.5 * _denoising_weight(sigma) if sigma > 0 else 0.0
-    count = (20, 40, 60)[level]
+    first, second, third = RECONSTRUCTING[level]
     # The first penalty is nearly quadratic: from a poor start, a sharp one would be trapped at once.
-    return [(1.0, 0.001, count), (0.03 + noise, 0.1, count), (0.001 + noise, 2.0 if sigma == 0 else 0.2, count)]
+    return [(1.0, 0.001, first), (0.03 + noise, 0.1, second), (0.001 + noise, 2.0 if sigma == 0 else 0.2, third)]
 
 
 _STAGES = {
@@ -175,34 +178,35 @@ def _denoising_refined(sigma: float, level: int) -> list[_Factors]:
 
 
 def _inpainting_refined(sigma: float, level: int) -> list[_Factors]:
-    count = (12, 25, 40)[level]
+    # The penalty grows sharper: gaps are soon filled by a soft one.
     if sigma > 0:
-        return [(sigma, 0.75, 1.0, 2 * count)]
-    # Known pixels are held exactly and the weight has no effect; the penalty grows sharper.
-    return [(25.0, 1.0, 0.1, count), (25.0, 1.0, 1.0, 2 * count)]
+        return [(sigma, 2.0, 0.1, 8), (sigma, 0.75, 1.0, (20, 40, 60)[level])]
+    # Known pixels are held exactly and the weight has no effect.
+    first, second = ((12, 20), (25, 30), (40, 40))[level]
+    return [(25.0, 1.0, 0.1, first), (25.0, 1.0, 1.0, second)]
 
 
 def _upscaling_refined(sigma: float, level: int) -> list[_Factors]:
-    count = (20, 30, 50)[level]
+    first, second = UPSCALING[level]
     noise, at = 0.0, 25.0
     if sigma > 0:
         factor = float(np.interp(sigma, [8, 20], [0.7, 0.85]))
         noise, at = factor * _denoising_weight(sigma) / _denoising_weight(25.0), 15.0
-    return [(at, 0.04 + noise, 0.5, count), (at, 0.004 + noise, 0.5, count)]
+    return [(at, 0.04 + noise, 0.5, first), (at, 0.004 + noise, 0.5, second)]
 
 
 def _deblurring_refined(sigma: float, level: int) -> list[_Factors]:
     noise = 0.17 * _denoising_weight(sigma) / _denoising_weight(25.0)
-    return [(25.0, 0.0005 + noise, 1.0, (40, 70, 120)[level])]
+    return [(25.0, 0.0005 + noise, 1.0, DEBLURRING[level])]
 
 
 def _reconstructing_refined(sigma: float, level: int) -> list[_Factors]:
     noise = 0.5 * _denoising_weight(sigma) / _denoising_weight(25.0) if sigma > 0 else 0.0
-    count = (20, 40, 60)[level]
+    first, second, third = RECONSTRUCTING[level]
     return [
-        (25.0, 1.0, 0.01, count),
-        (25.0, 0.03 + noise, 1.0, count),
-        (25.0, 0.001 + noise, 10.0 if sigma == 0 else 1.0, count),
+        (25.0, 1.0, 0.01, first),
+        (25.0, 0.03 + noise, 1.0, second),
+        (25.0, 0.001 + noise, 10.0 if sigma == 0 else 1.0, third),
     ]
 
 

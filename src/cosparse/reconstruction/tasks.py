@@ -181,7 +181,7 @@ def inpaint(
         measure = measurement.sampling(known)
 
         def start(channel: Channel) -> Plane:
-            return interpolate(channel.plane, gaps)
+            return smoothed(interpolate(channel.plane, gaps), level * channel.gain)
 
         def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
             own = level * channel.gain
