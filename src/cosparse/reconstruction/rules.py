@@ -23,7 +23,7 @@ STRIDE_CHANGE = (1, 0, -1)
 # Iterations of the stages that are the same for all operators.
 UPSCALING = ((20, 16), (30, 24), (45, 30))
 DEBLURRING = (40, 60, 80)
-RECONSTRUCTING = ((12, 20, 20), (14, 30, 40), (16, 36, 50))
+RECONSTRUCTING = ((14, 20, 20), (16, 40, 40), (20, 60, 60))
 LEAST_NOISE = 0.1  # below it a refined operator is used as it is here
 
 
@@ -182,7 +182,7 @@ def _inpainting_refined(sigma: float, level: int) -> list[_Factors]:
     if sigma > 0:
         return [(sigma, 2.0, 0.1, 8), (sigma, 0.75, 1.0, (20, 40, 60)[level])]
     # Known pixels are held exactly and the weight has no effect.
-    first, second = ((12, 20), (25, 30), (40, 40))[level]
+    first, second = ((12, 24), (25, 45), (40, 50))[level]
     return [(25.0, 1.0, 0.1, first), (25.0, 1.0, 1.0, second)]
 
 
