@@ -20,24 +20,24 @@ from cosparse.penalty import Penalty
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.energy import Energy, Progress, minimise
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import mass
+from cosparse.reconstruction.rules import mass, trust
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
 SHOWN = [3, 5, 7, 9, 11, 14, 17, 20, 25, 30, 40, 60, 80]
 
 
 def problem(task: str, image: np.ndarray, sigma: float, seed: int, option: float):
-    """(start, data, measure, free) of one validation photograph."""
+    """Of one validation photograph: the start, which pixels are free, and the rest that an energy is made of."""
     if task == "denoise":
         noisy = add_noise(image, sigma, seed)
-        return smoothed(noisy, sigma), noisy, None, None
+        return smoothed(noisy, sigma), None, {"data": noisy}
     if task == "inpaint":
         noisy = add_noise(image, sigma, seed) if sigma else image
         gaps = np.random.default_rng(seed).random(image.shape) < option
         start = interpolate(np.where(gaps, 0, noisy).astype(np.float32), gaps)
         if sigma:
-            return smoothed(start, sigma), noisy[~gaps], measurement.sampling(~gaps), None
-        return start, None, None, gaps
+            return smoothed(start, sigma), None, {"data": noisy, "trust": trust(~gaps)}
+        return start, gaps, {}
     if task == "upscale":
         from bicubic import shrink
 
@@ -45,7 +45,8 @@ def problem(task: str, image: np.ndarray, sigma: float, seed: int, option: float
         whole = image[: image.shape[0] // factor * factor, : image.shape[1] // factor * factor]
         small = shrink(whole, factor)
         small = add_noise(small, sigma, seed) if sigma else small
-        return enlarge(small, factor), small.ravel(), measurement.downsampling(factor, whole.shape), None
+        measure = measurement.downsampling(factor, whole.shape)
+        return enlarge(small, factor), None, {"data": small.ravel(), "measure": measure}
     if task == "deblur":
         kernel = np.full((9, 9), 1 / 81) if option == 0 else measurement.gaussian_kernel(option)
         measure = measurement.blur(kernel, image.shape)
@@ -54,13 +55,15 @@ def problem(task: str, image: np.ndarray, sigma: float, seed: int, option: float
     data = measure.matvec(image.ravel())
     data = data + sigma * np.random.default_rng(seed).standard_normal(data.shape)
     if task == "deblur":
-        return data.reshape(image.shape).astype(np.float32), data.astype(np.float32), measure, None
-    return measure.rmatvec(data).real.reshape(image.shape).astype(np.float32), data, measure, None
+        data = data.astype(np.float32)
+        return data.reshape(image.shape), None, {"data": data, "measure": measure}
+    start = measure.rmatvec(data).real.reshape(image.shape).astype(np.float32)
+    return start, None, {"data": data, "measure": measure}
 
 
 def curve(args, operator, stages, image, seed) -> list[float]:
     """PSNR after each iteration."""
-    start, data, measure, free = problem(args.task, image, args.sigma, seed, args.option)
+    start, free, terms = problem(args.task, image, args.sigma, seed, args.option)
     truth = image[: start.shape[0], : start.shape[1]]
     reached: list[float] = []
     energies = []
@@ -68,7 +71,7 @@ def curve(args, operator, stages, image, seed) -> list[float]:
         prior = Prior(operator, Penalty.log(nu), args.stride)
         if operator.refined:
             prior = Prior(operator.at(args.at), Penalty.log(nu * operator.penalty.nu), args.stride)
-        energies.append((Energy(prior, lam, data, measure, args.bounds), args.iterations))
+        energies.append((Energy(prior, lam, bounds=args.bounds, **terms), args.iterations))
 
     def follow(progress: Progress) -> None:
         reached.append(cosparse.psnr(truth, progress.image.clip(0, 255), data_range=255))

@@ -28,7 +28,7 @@ def prior():
     return Prior(load_operator(), Penalty.log(0.1), 2)
 
 
-def quadratic(image):
+def quadratic(image, region=None):
     """A prior of no consequence in full precision, so that the Taylor test sees the other terms."""
     return 0.0, np.zeros_like(image)
 
@@ -54,6 +54,20 @@ def test_the_whole_gradient_predicts_the_energy(measure, image, prior):
     t = 0.5 / np.abs(gradient).max()
     change = energy(point + t * gradient)[0] - energy(point - t * gradient)[0]
     assert change / (2 * t) == pytest.approx(float(np.vdot(gradient, gradient)), rel=2e-2)
+
+
+def test_pixels_count_as_much_as_they_are_trusted(image):
+    """Data of a missing pixel not at all; and a region's part of the value is its own."""
+    trust = np.random.default_rng(0).random(SHAPE).astype(np.float32)
+    trust[3:6, 4] = 0
+    energy = Energy(quadratic, 1.0, image + 3.0, bounds=None, trust=trust)
+    point = image.astype(float)
+    gradient_test(energy, point, step=10.0)
+    value, gradient = energy(image)
+    assert value == pytest.approx(4.5 * trust.sum())
+    np.testing.assert_allclose(gradient, -3 * trust, rtol=1e-6)
+    halves = [(slice(None), slice(0, 7)), (slice(None), slice(7, None))]
+    assert sum(energy(image, half)[0] for half in halves) == pytest.approx(value)
 
 
 def test_bounds_cost_their_squared_excess(image):

@@ -87,6 +87,9 @@ def test_inpainting_denoises_too(clean):
     both = inpaint(noisy, missing, sigma=0.08)
     assert psnr(clean[~missing], both[~missing]) > psnr(clean[~missing], noisy[~missing]) + 4
     assert psnr(clean, both) > psnr(clean, inpaint(noisy, missing)) + 4
+    one = np.zeros(clean.shape, bool)
+    one[47, 50] = True  # and it is denoising
+    assert psnr(clean, inpaint(noisy, one, sigma=0.08)) == pytest.approx(psnr(clean, denoise(noisy, 0.08)), abs=0.1)
 
 
 @pytest.mark.parametrize("factor, gain", [(2, 1.5), (3, 1.0), (4, 0.7)])

@@ -34,6 +34,8 @@ class Energy:
         y. None leaves the first term out, where the data are held exactly instead (see :func:`minimise`).
     measure : LinearOperator or None
         A; None is the identity.
+    trust : (h, w) array or None
+        Without `measure`: a factor on the squared misfit of each pixel, 0 where it is missing. None is 1 everywhere.
     bounds : (low, high) or None
         The range of the pixels; leaving it costs its squared excess, Eq. (bound).
     """
@@ -43,6 +45,7 @@ class Energy:
     data: NDArray[Any] | None = None
     measure: Any = None
     bounds: tuple[float, float] | None = (0.0, 255.0)
+    trust: Image | None = None
 
     def __call__(self, image: Image, region: Region | None = None) -> tuple[float, Image]:
         """Value and gradient at an image; with a region the part of the value that is due to it, the whole gradient."""
@@ -61,13 +64,18 @@ class Energy:
             residual = self.measure.matvec(image.ravel()) - self.data
             gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
             return _square(residual if region is None else self._of(residual, region, image.shape))
-        assert self.data is not None
         total = 0.0
         for rows in _bands(image):
-            part = image[rows] - self.data[rows]
-            gradient[rows] += part
-            total += _square(part) if region is None else 0.0
-        return total if region is None else _square(image[region] - self.data[region])
+            off, pull = self._pull(image, rows)
+            gradient[rows] += pull
+            total += float(np.vdot(off, pull)) if region is None else 0.0
+        return total if region is None else float(np.vdot(*self._pull(image, region)))
+
+    def _pull(self, image: Image, place: Any) -> tuple[Image, Image]:
+        """How far some pixels are from their data, and with what force they are drawn there."""
+        assert self.data is not None
+        off = image[place] - self.data[place]
+        return off, off if self.trust is None else off * self.trust[place]
 
     def _excess(self, image: Image, region: Region | None, gradient: Image) -> float:
         """b(s); its gradient is added to `gradient`."""
@@ -81,10 +89,8 @@ class Energy:
 
     def _of(self, residual: NDArray[Any], region: Region, shape: tuple[int, ...]) -> NDArray[Any]:
         """The residual of a region's data."""
-        data_shape = self.measure.data_shape
-        if len(data_shape) == 1:  # some of the pixels
-            return self.measure.adjoint_image(residual)[region]  # type: ignore[no-any-return]
-        factor = shape[0] // data_shape[0]  # an image too, perhaps a smaller one
+        data_shape = self.measure.data_shape  # an image too, perhaps a smaller one
+        factor = shape[0] // data_shape[0]
         rows, columns = (slice(part.start // factor, part.stop // factor) for part in region)
         return residual.reshape(data_shape)[rows, columns]
 

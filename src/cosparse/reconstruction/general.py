@@ -112,6 +112,7 @@ def solve(
     measure: Any = None,
     *,
     free: NDArray[np.bool_] | None = None,
+    trust: NDArray[np.float32] | None = None,
     bounds: tuple[float, float] | None = (0.0, 255.0),
     callback: Callable[[Progress], object] | None = None,
 ) -> list[Result]:
@@ -119,7 +120,7 @@ def solve(
     stride = min(chosen.stride, *operator.patch_shape)
     stages = [
         (
-            Energy(Prior(operator.at(stage.sigma), stage.penalty, stride), stage.weight, data, measure, bounds),
+            Energy(Prior(operator.at(stage.sigma), stage.penalty, stride), stage.weight, data, measure, bounds, trust),
             stage.iterations,
         )
         for stage in chosen.stages

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
@@ -137,7 +138,7 @@ def _denoising(sigma: float, level: int) -> list[_Constants]:
 
 def _inpainting(sigma: float, level: int) -> list[_Constants]:
     if sigma > 0:
-        return [(0.75 * _denoising_weight(sigma), _denoising_nu(sigma), (25, 40, 60)[level])]
+        return [(_denoising_weight(sigma), _denoising_nu(sigma), (25, 40, 60)[level])]
     # Known pixels are held exactly and the weight has no effect; the penalty grows sharper.
     count = (12, 20, 30)[level]
     return [(1.0, 0.01, count), (1.0, 0.1, count), (1.0, 1.0, count)]
@@ -180,7 +181,7 @@ def _denoising_refined(sigma: float, level: int) -> list[_Factors]:
 def _inpainting_refined(sigma: float, level: int) -> list[_Factors]:
     # The penalty grows sharper: gaps are soon filled by a soft one.
     if sigma > 0:
-        return [(sigma, 2.0, 0.1, 8), (sigma, 0.75, 1.0, (20, 40, 60)[level])]
+        return [(sigma, 2.0, 0.1, 8), (sigma, 1.0, 1.0, (20, 40, 60)[level])]
     # Known pixels are held exactly and the weight has no effect.
     first, second = ((12, 24), (25, 45), (40, 50))[level]
     return [(25.0, 1.0, 0.1, first), (25.0, 1.0, 1.0, second)]
@@ -217,6 +218,19 @@ _REFINED_STAGES = {
     "deblur": _deblurring_refined,
     "reconstruct": _reconstructing_refined,
 }
+
+
+def trust(known: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """How much the noisy data of each pixel count: the more, the fewer are known about it.
+
+    lambda suits data on every pixel; where many are missing, the same prior would smooth too much. What counts is the
+    part p of the known pixels in the square of 17 x 17 about a pixel, so that tiles of a picture agree: p to the -0.4,
+    and 0 where a pixel is missing.
+    """
+    from scipy.ndimage import uniform_filter
+
+    part = uniform_filter(known.astype(np.float32), 17, mode="nearest")
+    return np.where(known, np.maximum(part, np.float32(1 / 17**2)) ** np.float32(-0.4), np.float32(0))
 
 
 def first_step(stage: Stage, operator: AnalysisOperator) -> float:

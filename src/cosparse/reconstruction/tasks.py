@@ -24,7 +24,7 @@ from cosparse.reconstruction.planes import (
     open_finite,
     open_image,
 )
-from cosparse.reconstruction.rules import GROUPING, plan
+from cosparse.reconstruction.rules import GROUPING, plan, trust
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
 __all__ = ["deblur", "denoise", "inpaint", "upscale"]
@@ -178,17 +178,16 @@ def inpaint(
     def repair_page(page: Page, number: int, told: Callback) -> Page:
         gaps = missing.reshape(-1, *pages[-2:])[number]
         known = ~gaps
-        measure = measurement.sampling(known)
+        counts = trust(known) if level > 0 else None
 
         def start(channel: Channel) -> Plane:
             return smoothed(interpolate(channel.plane, gaps), level * channel.gain)
 
         def repair(channel: Channel, first: Plane, told: Callback) -> Plane:
-            own = level * channel.gain
-            noisy = own > 0
+            noisy = counts is not None
             return solve(
-                plan("inpaint", own, quality, weight, chosen), chosen, first,
-                channel.plane[known] if noisy else None, measure if noisy else None,
+                plan("inpaint", level * channel.gain, quality, weight, chosen), chosen, first,
+                channel.plane if noisy else None, trust=counts,
                 free=None if noisy else gaps, bounds=channel.bounds, callback=told,
             )[-1].point  # fmt: skip
 
