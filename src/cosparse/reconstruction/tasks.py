@@ -138,7 +138,8 @@ def inpaint(
     mask : bool array
         True where a pixel is missing, as in scikit-image; (h, w), or the shape of the stack.
     sigma : float
-        Noise of the known pixels; at 0 they are returned as they came.
+        Noise of the known pixels; at 0 they are returned as they came. Otherwise each counts the more, the fewer are
+        known about it.
 
     The other parameters are those of :func:`denoise`. What stands under the mask is never looked at.
 
