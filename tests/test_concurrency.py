@@ -19,6 +19,7 @@ from skimage.data import camera
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import cosparse
+from cosparse.kernels import threads
 
 
 def repairs_digest(_=None) -> str:
@@ -97,8 +98,8 @@ def in_the_middle_of_repairs():
             results.add(repairs_digest())
         return results
 
-    with ThreadPoolExecutor(2) as threads:
-        running = [threads.submit(keep_busy) for _ in range(2)]
+    with ThreadPoolExecutor(2) as callers:
+        running = [callers.submit(keep_busy) for _ in range(2)]
         try:
             with forking(), multiprocessing.get_context("fork").Pool(2) as pool:
                 assert pool.map_async(repairs_digest, range(4)).get(120) == [expected] * 4
@@ -126,3 +127,32 @@ def test_blas_threads_are_put_back(ending):
         else:
             cosparse.denoise(image, 20, callback=callback)
         assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_process_forked_as_the_limit_is_set_inherits_none(monkeypatch):
+    """Between setting the limit and noting it a fork must wait, or the child would keep one BLAS thread for ever."""
+    outcome = []
+
+    def fork():
+        with forking():
+            child = os.fork()
+        if child == 0:
+            os._exit(0 if blas_threads() == before else 1)
+        outcome.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    class Controller(threads.ThreadpoolController):
+        def limit(self, **limits):
+            limiter = super().limit(**limits)
+            forker.start()
+            forker.join(0.5)  # long enough to fork, if nothing holds it
+            return limiter
+
+    forker = threading.Thread(target=fork)
+    monkeypatch.setattr(threads, "ThreadpoolController", Controller)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with threads.one_blas_thread():
+            pass
+        forker.join(60)
+    assert outcome == [0]

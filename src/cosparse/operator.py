@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -116,7 +115,7 @@ class AnalysisOperator:
         """(atoms, pixels of a patch)."""
         return self.matrix.shape
 
-    @cached_property
+    @property
     def atoms(self) -> NDArray[np.float32]:
         """The rows that the prior answers with: those of the matrix times their scale."""
         return self.matrix * self.scale[:, None]
@@ -142,13 +141,13 @@ class AnalysisOperator:
         weights, scale = self.weights * level ** self.exponents[0], self.scale * level ** self.exponents[1]
         return AnalysisOperator(self.matrix, self.patch_shape, self.penalty, weights, self.provenance, scale)
 
-    @cached_property
+    @property
     def zero_mean(self) -> bool:
         """Whether no atom sees the mean of a patch."""
         atoms = self.matrix.astype(float)
         return bool(np.abs(atoms.sum(axis=1)).max() <= 1e-4 * np.linalg.norm(atoms, axis=1).max())
 
-    @cached_property
+    @property
     def singular_values(self) -> NDArray[np.float64]:
         """Largest first; those of the zero-mean patches only, if the atoms see no others."""
         values = np.linalg.svd(self.matrix.astype(float), compute_uv=False)
@@ -157,10 +156,10 @@ class AnalysisOperator:
     @property
     def condition(self) -> float:
         """Largest over smallest singular value; 1 for a tight frame (Lemma 3)."""
-        smallest = self.singular_values[-1]
-        return float(self.singular_values[0] / smallest) if smallest > 0 else float("inf")
+        values = self.singular_values
+        return float(values[0] / values[-1]) if values[-1] > 0 else float("inf")
 
-    @cached_property
+    @property
     def coherence(self) -> float:
         """Largest |cosine| between two atoms."""
         atoms = self.matrix.astype(float)

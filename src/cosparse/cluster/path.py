@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -119,13 +118,13 @@ class Share:
         """Of every minimisation: its settings, and whether it goes on from the one before."""
         return [(call.settings, call.continues) for call in self.samples[0]] if self.samples else []
 
-    @cached_property
-    def counted(self) -> Array | None:
-        """One where a pixel counts; None if all do."""
-        marks = [np.zeros(calls[0].start.shape, np.float32) for calls in self.samples]
-        for mark, inside in zip(marks, self.insides, strict=True):
-            mark[inside] = 1
-        return None if all(mark.all() for mark in marks) else _flat(marks)
+    def _parts(self) -> Iterator[tuple[list[Minimisation], Region, slice]]:
+        """Every sample's minimisations, what counts of it, and where it stands in a flat array."""
+        first = 0
+        for calls, inside in zip(self.samples, self.insides, strict=True):
+            size = calls[0].start.size
+            yield calls, inside, slice(first, first + size)
+            first += size
 
     def start(self, number: int) -> Array:
         """Where a minimisation starts."""
@@ -133,14 +132,13 @@ class Share:
 
     def evaluate(self, number: int, point: Array) -> tuple[float, Array]:
         """The energies of what counts, added up, and their gradients."""
-        total, slope, first = 0.0, np.empty_like(point), 0
+        total, slope = 0.0, np.empty_like(point)
         with one_blas_thread():
-            for calls, inside in zip(self.samples, self.insides, strict=True):
+            for calls, inside, part in self._parts():
                 call = calls[number]
-                part = slice(first, first + call.start.size)
                 value, gradient = call.energy(point[part].reshape(call.start.shape), inside)
                 slope[part] = gradient.ravel()
-                total, first = total + value, part.stop
+                total += value
         return total, slope
 
     def project(self, number: int, vector: Array) -> Array:
@@ -151,7 +149,11 @@ class Share:
 
     def inner(self, a: Array, b: Array) -> float:
         """<a, b> over what counts."""
-        return float(np.vdot(a if self.counted is None else a * self.counted, b))
+        total = 0.0
+        for calls, inside, part in self._parts():
+            one, other = (vector[part].reshape(calls[0].start.shape)[inside] for vector in (a, b))
+            total += float(np.vdot(one, other))
+        return total
 
 
 def _flat(images: list[Any]) -> Array:

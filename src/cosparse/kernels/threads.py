@@ -33,7 +33,7 @@ class _Threads:
     """The pool and the count of those inside :func:`one_blas_thread`."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.pool: ThreadPoolExecutor | None = None
         self.inside = 0
         self.limiter: object | None = None
@@ -65,8 +65,17 @@ def _free_blas() -> None:
         controller.clear_controlling_thread(force=True)
 
 
+def _before_fork() -> None:
+    # No other thread is between setting a limit and noting what was there before.
+    _threads.lock.acquire()
+
+
 def _after_fork() -> None:
-    # The child inherits the pool without its threads, and perhaps a held lock.
+    _threads.lock.release()
+
+
+def _in_child() -> None:
+    # It inherits the pool without its threads, and the limit without those who would lift it.
     global _threads
     limiter, inside = _threads.limiter, _threads.inside
     _threads = _Threads()
@@ -76,7 +85,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 
 
 def spread(work: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -137,11 +136,11 @@ class Progress:
     pages: int = 1
     view: Callable[[Image], Image] = field(default=_alone, repr=False, compare=False)
 
-    @cached_property
+    @property
     def image(self) -> Image:
         """The page as it stands, on 0..255: (h, w), or (h, w, channels) with any transparency.
 
-        Planes whose turn has not come are as they will start. Put together when asked for.
+        Planes whose turn has not come are as they will start. Put together each time it is asked for.
         """
         return self.view(self.point)
 
