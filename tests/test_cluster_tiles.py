@@ -13,13 +13,17 @@ import tifffile
 import zarr
 from dask_processes import WAIT
 from distributed import wait
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import cosparse
 from cosparse import cluster
 from cosparse.cluster.path import survey
 from cosparse.cluster.picture import _Job
 from cosparse.cluster.pieces import Here, OnWorkers
-from cosparse.cluster.tiles import Work, find_paths, listen, regions_of
+from cosparse.cluster.samples import representative, sampled
+from cosparse.cluster.tiles import Work, find_paths, listen
 from cosparse.images import read_image
 from cosparse.reconstruction import measurement
 
@@ -115,15 +119,45 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
     work = Work(task, cosparse.load_operator(), {**options, "data_range": 255.0}, colour=False)
 
     def steps(side, places):
-        outer, inner = zip(*regions_of(places, pixels.shape, side, 32), strict=True)
-        masks = [None if gaps is None else gaps[region] for region in outer]
-        return find_paths(work, [pixels[region] for region in outer], masks, list(inner))
+        samples = [sampled(place, pixels.shape, side, 32) for place in places]
+        masks = [None if gaps is None else gaps[sample.region] for sample in samples]
+        return find_paths(work, [pixels[sample.region] for sample in samples], masks, samples)
 
     whole = steps(200, [(0, 0)])
     parts = steps(80, [(i, j) for i in range(2) for j in range(3)])
     for ours, theirs in zip(parts, whole, strict=True):
         assert len(ours) == len(theirs) and ours[0][0] is theirs[0][0] is None
         np.testing.assert_allclose(np.array(ours[1:], float), np.array(theirs[1:], float), rtol=0.01, atol=0.01)
+
+
+GRIDS = arrays(float, st.tuples(st.integers(1, 40), st.integers(1, 40)), elements=st.integers(0, 9))
+
+
+@given(interest=GRIDS, count=st.integers(4, 60))
+def test_samples_stand_for_all_places(interest, count):
+    """For those inside, along the sides and at the corners apart: what they add up to is what all do."""
+    rows, columns = interest.shape
+    chosen = representative(interest, count)
+    assert len({place for place, _ in chosen}) == len(chosen) <= count + 5
+    if not interest.any():
+        interest = np.ones(interest.shape)
+    for sides in range(3):
+        total = estimate = 0.0
+        for place in np.ndindex(rows, columns):
+            if (place[0] in (0, rows - 1)) + (place[1] in (0, columns - 1)) == sides:
+                total += interest[place]
+                estimate += dict(chosen).get(place, 0.0) * interest[place]
+        assert estimate == pytest.approx(total)
+    assert all(weight > 1 - 1e-6 for _, weight in chosen)
+    if count > 4 * interest.size:
+        assert {place for place, _ in chosen} == set(map(tuple, np.argwhere(interest).tolist()))
+
+
+def test_gaps_in_the_last_narrow_row_and_column_of_samples_are_seen(local, scene, tmp_path):
+    gaps = np.zeros(scene.shape, bool)
+    gaps[-1, 5] = gaps[5, -1] = gaps[70, 70] = True
+    job = _Job("inpaint", scene, gaps, tmp_path / "out.zarr", 96, None, {})
+    assert np.argwhere(job._interest(local, 32)).tolist() == [[0, 8], [2, 2], [5, 0]]
 
 
 def test_workers_together_find_the_steps_that_one_process_finds(separate, scene):
@@ -133,8 +167,8 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene)
     work = Work("inpaint", cosparse.load_operator(), {"data_range": 255.0, "quality": "fast"}, colour=False)
     shares = []
     for place in ((0, 0), (1, 0), (0, 1), (0, 2)):
-        outer, inner = zip(*regions_of([place], pixels.shape, 48, 0), strict=True)
-        shares.append((work, [pixels[outer[0]]], [gaps[outer[0]]], list(inner)))
+        sample = sampled(place, pixels.shape, 48, 0)
+        shares.append((work, [pixels[sample.region]], [gaps[sample.region]], [sample]))
     victim = separate.worker()
     separate.client.wait_for_workers(3, timeout=WAIT)
     (address,) = (name for name, pid in separate.client.run(os.getpid).items() if pid == victim.pid)

@@ -138,7 +138,7 @@ def main() -> None:
         small = cluster.sample_patches(source.resolve(), count=SMALL * MANY, partition=SMALL, client=last.client)
         extra = measure([last], [small], MANY, "measured, small partitions")
     for row, site in zip(rows[-len(sites) :], sites, strict=True):
-        peak = max(value for name, value in site.watch.peak.items() if name.startswith("worker"))
+        peak = site.watch.largest("worker")
         share = site.patches.count * 256 / site.workers
         row |= {"MB a worker, patches": share / 1e6, "MB a worker, peak": peak / 1e6, "sampling s": site.sampling}
     rows += extra

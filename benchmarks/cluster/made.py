@@ -63,6 +63,10 @@ class Watch(threading.Thread):
         """Processor seconds so far, of all of them or of one kind."""
         return sum(sum(process.cpu_times()[:2]) for name, process in self.processes.items() if name.startswith(kind))
 
+    def largest(self, kind: str) -> int:
+        """The largest memory of any process of a kind, in bytes."""
+        return max(peak for name, peak in self.peak.items() if name.startswith(kind))
+
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """Stop the workers meanwhile; for less than the five minutes after which the scheduler gives them up."""

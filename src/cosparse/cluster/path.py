@@ -7,7 +7,7 @@ would. Steps that are nearly the whole's lead nearly to its result: see :mod:`co
 
 The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
 but counts neither in inner products nor in energies. If the crops cover the picture, the steps are the whole's but for
-what its border effects send past the rim.
+what its border effects send past the rim. If they do not, each counts as often as there are places like it.
 They may be shared out among workers: what conjugate gradient is told are sums over all.
 """
 
@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.pieces import Place, Vector
+from cosparse.cluster.samples import Region
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, between, flat_conjugate_gradient
 from cosparse.reconstruction.energy import Energy, descend
 
 Array = NDArray[Any]
-Region = tuple[slice, slice]
 Path = list[tuple[float | None, float, float]]
 """Of one minimisation: what each iteration keeps of the direction before, how long its trial is and how far it goes on,
 as in :class:`cosparse.optimize.Landing`."""
@@ -105,25 +105,26 @@ def overheard(task: Callable[[], object]) -> list[Minimisation]:
 
 @dataclass(frozen=True)
 class Share:
-    """Some of the samples: what each one's task wants minimised, and what counts of its result.
+    """Some of the samples: what each one's task wants minimised, what counts of its result, and how often.
 
     Points, gradients and directions of a share are flat arrays, its samples one after the other.
     """
 
     samples: list[list[Minimisation]]
     insides: list[Region]
+    weights: list[float]
 
     @property
     def plan(self) -> list[tuple[Settings, bool]]:
         """Of every minimisation: its settings, and whether it goes on from the one before."""
         return [(call.settings, call.continues) for call in self.samples[0]] if self.samples else []
 
-    def _parts(self) -> Iterator[tuple[list[Minimisation], Region, slice]]:
-        """Every sample's minimisations, what counts of it, and where it stands in a flat array."""
+    def _parts(self) -> Iterator[tuple[list[Minimisation], Region, float, slice]]:
+        """Every sample's minimisations, what counts of it, how often, and where it stands in a flat array."""
         first = 0
-        for calls, inside in zip(self.samples, self.insides, strict=True):
+        for calls, inside, weight in zip(self.samples, self.insides, self.weights, strict=True):
             size = calls[0].start.size
-            yield calls, inside, slice(first, first + size)
+            yield calls, inside, weight, slice(first, first + size)
             first += size
 
     def start(self, number: int) -> Array:
@@ -131,14 +132,14 @@ class Share:
         return _flat([calls[number].start for calls in self.samples])
 
     def evaluate(self, number: int, point: Array) -> tuple[float, Array]:
-        """The energies of what counts, added up, and their gradients."""
+        """The energies of what counts, added up as often as it does, and the gradient of each."""
         total, slope = 0.0, np.empty_like(point)
         with one_blas_thread():
-            for calls, inside, part in self._parts():
+            for calls, inside, weight, part in self._parts():
                 call = calls[number]
                 value, gradient = call.energy(point[part].reshape(call.start.shape), inside)
                 slope[part] = gradient.ravel()
-                total += value
+                total += weight * value
         return total, slope
 
     def project(self, number: int, vector: Array) -> Array:
@@ -148,11 +149,11 @@ class Share:
         return vector * _flat([calls[number].free for calls in self.samples])
 
     def inner(self, a: Array, b: Array) -> float:
-        """<a, b> over what counts."""
+        """<a, b> over what counts, as often as it does."""
         total = 0.0
-        for calls, inside, part in self._parts():
+        for calls, inside, weight, part in self._parts():
             one, other = (vector[part].reshape(calls[0].start.shape)[inside] for vector in (a, b))
-            total += float(np.vdot(one, other))
+            total += weight * float(np.vdot(one, other))
         return total
 
 
@@ -160,11 +161,11 @@ def _flat(images: list[Any]) -> Array:
     return np.concatenate([np.empty(0, np.float32), *(image.ravel() for image in images)], dtype=np.float32)
 
 
-def heard(crops: Sequence[Callable[[], object]], insides: Sequence[Region]) -> Share:
+def heard(crops: Sequence[Callable[[], object]], insides: Sequence[Region], weights: Sequence[float]) -> Share:
     """The share of some tasks, without those that have nothing to do (where no pixel is missing)."""
-    found = [(overheard(task), inside) for task, inside in zip(crops, insides, strict=True)]
-    some = [(calls, inside) for calls, inside in found if calls]
-    return Share([calls for calls, _ in some], [inside for _, inside in some])
+    found = zip(map(overheard, crops), insides, weights, strict=True)
+    some = [(calls, inside, weight) for calls, inside, weight in found if calls]
+    return Share([calls for calls, _, _ in some], [inside for _, inside, _ in some], [weight for *_, weight in some])
 
 
 class _Samples:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -20,20 +21,9 @@ from cosparse.cluster.connection import gathered, using, while_staffed
 from cosparse.cluster.noise import estimate_level
 from cosparse.cluster.path import survey
 from cosparse.cluster.pieces import OnWorkers
+from cosparse.cluster.samples import Cell, Sample, representative, sampled
 from cosparse.cluster.sources import TIFF, OnDisk, as_dask, write_tiff
-from cosparse.cluster.tiles import (
-    CELL,
-    Grid,
-    Work,
-    divided,
-    evenly,
-    find_paths,
-    listen,
-    overlap_of,
-    regions_of,
-    repair_block,
-    unit_of,
-)
+from cosparse.cluster.tiles import Grid, Work, divided, find_paths, listen, overlap_of, repair_block, unit_of
 from cosparse.files import replacing
 from cosparse.images import default_range
 from cosparse.reconstruction.general import resolve
@@ -43,8 +33,10 @@ log = logging.getLogger(__name__)
 WHOLE = 2**23  # a result of so many pixels or fewer is its own sample
 COVER = 1024  # pixels of the result: the side of the samples that cover a larger one, if the workers can hold it
 HELD = 10**7  # pixels a worker: about 100 bytes of each stay there from step to step
-SAMPLES = 1024  # of CELL x CELL pixels, which stand for what is larger still
+SAMPLES = 1024  # parts that stand for what is larger still
+SIDE = 64  # pixels of the result: about the side of each, without its rim
 SHARE = 32  # of those in one task
+RIM = 0.5  # of a tile's overlap, about each of those: a whole one costs twice the pixels and gains nothing
 RETRIES = 2  # of a tile that failed
 
 
@@ -216,45 +208,45 @@ class _Job:
         from dask.delayed import delayed
 
         if self._pixels <= WHOLE:
-            task = delayed(find_paths, pure=False)(self.work, *self._samples([(0, 0)], max(self.source.shape[:2])))
+            whole = self._samples([((0, 0), 1.0)], max(self.source.shape[:2]))
+            task = delayed(find_paths, pure=False)(self.work, *whole)
             return gathered(client, client.compute(task))  # type: ignore[no-any-return]
         covered = self._pixels <= HELD * len(client.nthreads())
-        side = -(-(COVER if covered else CELL) // (self.work.factor * self.unit)) * self.unit
+        side = max(1, round((COVER if covered else SIDE) / (self.work.factor * self.unit))) * self.unit
         rows, columns = (-(-size // side) for size in self.source.shape[:2])
-        places, together = [(i, j) for i in range(rows) for j in range(columns)], 1
-        if not covered:
-            if self.mask is not None and not self.work.options.get("sigma"):
-                places = self._with_gaps(client, side) or places
-            places, together = evenly(places, SAMPLES), SHARE
+        if covered:
+            chosen, rim, together = [(place, 1.0) for place in np.ndindex(rows, columns)], 2.0, 1
+        else:
+            chosen, rim, together = representative(self._interest(client, side), SAMPLES), RIM, SHARE
         shares = [
-            delayed(listen, pure=False)(self.work, *self._samples(places[first : first + together], side, 1 + covered))
-            for first in range(0, len(places), together)
+            delayed(listen, pure=False)(self.work, *self._samples(chosen[first : first + together], side, rim))
+            for first in range(0, len(chosen), together)
         ]
         return survey(OnWorkers(client), client.compute(shares))
 
     def _samples(
-        self, places: list[tuple[int, int]], side: int, rims: int = 1
-    ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Crops of the picture with so many times the overlap about them, of its mask, and what counts of each."""
-        regions = regions_of(places, self.source.shape, side, rims * overlap_of(self.work.first_pass(), self.unit))
-        masks = [None if self.mask is None else self.mask[outer] for outer, _ in regions]
-        return [self.array[outer] for outer, _ in regions], masks, [inner for _, inner in regions]
+        self, places: list[tuple[Cell, float]], side: int, rim: float = 0.0
+    ) -> tuple[list[Any], list[Any], list[Sample]]:
+        """Crops of the picture with `rim` times the overlap about them, of its mask, and what is said of each."""
+        width = math.ceil(rim * overlap_of(self.work.first_pass(), self.unit) / self.unit) * self.unit
+        samples = [sampled(place, self.source.shape, side, width, weight) for place, weight in places]
+        masks = [None if self.mask is None else self.mask[sample.region] for sample in samples]
+        return [self.array[sample.region] for sample in samples], masks, samples
 
-    def _with_gaps(self, client: Any, side: int) -> list[tuple[int, int]]:
-        """The samples in which something is missing, and something known."""
+    def _interest(self, client: Any, side: int) -> Any:
+        """How much there is to do in each square of a grid: its contrast, or how known and missing pixels mix there."""
         import dask.array as da
 
-        assert self.mask is not None
-        coarse = self.mask.rechunk({axis: max(1, 1024 // side) * side for axis in (0, 1)})
-        some, every = (
-            da.coarsen(kind, coarse, {0: side, 1: side}, trim_excess=True) for kind in (np.any, np.all)
-        )
-        some, every = gathered(client, client.compute([some, every]))
-        return [(int(i), int(j)) for i, j in np.argwhere(some & ~every)]
+        seen = self.array if self.mask is None else self.mask
+        sides = {0: side, 1: side, **dict(enumerate(seen.shape[2:], 2))}
+        padded = da.pad(seen, [(0, -size % sides[axis]) for axis, size in enumerate(seen.shape)], mode="edge")
+        coarse = padded.rechunk({axis: max(1, 1024 // side) * side for axis in (0, 1)})
+        found = gathered(client, client.compute(da.coarsen(np.std, coarse, sides)))
+        found = np.nan_to_num(found.reshape(found.shape[:2]))
+        # Only where nothing is noisy can flat squares be left out.
+        return found if self.mask is not None and not self.work.options.get("sigma") else found + found.mean()
 
-    def _repair(
-        self, client: Any, paths: list[Any], todo: list[tuple[int, int]], done: int, callback: Any
-    ) -> None:
+    def _repair(self, client: Any, paths: list[Any], todo: list[Cell], done: int, callback: Any) -> None:
         import dask.array as da
         from dask.delayed import delayed
         from distributed import as_completed
@@ -305,7 +297,7 @@ class _Job:
                 os.replace(store, self.goal)
             shutil.rmtree(self.part)
 
-    def _marker(self, place: tuple[int, int]) -> Path:
+    def _marker(self, place: Cell) -> Path:
         return self.part / "done" / f"{place[0]}.{place[1]}"
 
     def _fingerprint(self) -> dict[str, Any]:

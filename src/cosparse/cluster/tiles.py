@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 import cosparse
 from cosparse.cluster.connection import on_worker
-from cosparse.cluster.path import Path, Region, Share, follow, heard, survey
+from cosparse.cluster.path import Path, Share, follow, heard, survey
 from cosparse.cluster.pieces import Here
+from cosparse.cluster.samples import Cell, Region, Sample
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.rules import GROUPING, Grouping
 
 Array = NDArray[Any]
 
 TASKS = ("denoise", "inpaint", "upscale", "deblur")
-CELL = 64  # pixels of the result: the side of a sample, without its rim
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Grid:
         return tuple(tuple(int(side) for side in np.diff(edges)) for edges in self.edges)
 
     @property
-    def places(self) -> list[tuple[int, int]]:
+    def places(self) -> list[Cell]:
         """All tiles, row by row."""
         rows, columns = (len(edges) - 1 for edges in self.edges)
         return [(i, j) for i in range(rows) for j in range(columns)]
@@ -125,49 +125,23 @@ def overlap_of(work: Work, unit: int) -> int:
     return -(-reach // (work.factor * unit)) * unit
 
 
-def regions_of(
-    places: list[tuple[int, int]], shape: tuple[int, ...], side: int, rim: int
-) -> list[tuple[Region, Region]]:
-    """Samples, squares of a grid, with their rims, as regions of the picture; and what counts in each."""
-    found = []
-    for place in places:
-        outer, inner = [], []
-        for i, size in zip(place, shape[:2], strict=True):
-            first, last = i * side, min((i + 1) * side, size)
-            low, high = max(first - rim, 0), min(last + rim, size)
-            outer.append(slice(low, high))
-            inner.append(slice(first - low, last - low))
-        found.append(((outer[0], outer[1]), (inner[0], inner[1])))
-    return found
-
-
-def evenly(places: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """At most `count` of the places, spread over the picture: every so-manieth along a curve that keeps near."""
-
-    def interleaved(place: tuple[int, int]) -> int:
-        return sum(((place[axis] >> bit) & 1) << (2 * bit + axis) for bit in range(24) for axis in (0, 1))
-
-    along = sorted(places, key=interleaved)
-    picked = np.unique(np.round(np.linspace(0, len(along) - 1, min(count, len(along)))).astype(int))
-    return [along[i] for i in picked]
-
-
-def listen(work: Work, crops: list[Array], masks: list[Array] | list[None], insides: list[Region]) -> Share:
+def listen(work: Work, crops: list[Array], masks: list[Array] | list[None], samples: list[Sample]) -> Share:
     """What the task wants to do with some samples; a task, see :func:`cosparse.cluster.path.survey`."""
-    tasks, counted = [], []
-    for crop, mask, inside in zip(crops, masks, insides, strict=True):
+    tasks, insides, weights = [], [], []
+    for crop, mask, sample in zip(crops, masks, samples, strict=True):
         if mask is None or not mask.all():
             tasks.append(partial(work.first_pass(), crop, mask))
-            rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in inside)
-            counted.append((rows, columns))
-    return on_worker(work.version, heard, tasks, counted)
+            rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
+            insides.append((rows, columns))
+            weights.append(sample.weight)
+    return on_worker(work.version, heard, tasks, insides, weights)
 
 
 def find_paths(
-    work: Work, crops: list[Array], masks: list[Array] | list[None], insides: list[Region]
+    work: Work, crops: list[Array], masks: list[Array] | list[None], samples: list[Sample]
 ) -> list[Path]:
     """The steps that all tiles will take, found by one task from so few samples that no other need help."""
-    share = listen(work, crops, masks, insides)
+    share = listen(work, crops, masks, samples)
     return on_worker(work.version, survey, Here(), [share])
 
 
