@@ -238,3 +238,32 @@ def test_commands_on_a_cluster(run, separate, scene, tmp_path):
     assert "3000 patches" in run(*learning, "--iterations", 5, "--scheduler", address).out
     said = run("denoise", "in.zarr", "o.zarr", "--scheduler", address, "--tile", 10, code=1)
     assert said.err == "cosparse: tile: 10 pixels are fewer than the overlap of 44; use tiles of 176 or more\n"
+
+
+def test_masks_by_tiles_are_those_of_whole_pictures(run, separate, scene):
+    """Painted in a colour, white in an image file or a zarr array, NaN; widened across the borders of tiles."""
+    gaps = np.random.default_rng(1).random(scene.shape) < 0.02
+    red = np.stack([np.where(gaps, 255, scene), np.where(gaps, 0, scene), np.where(gaps, 3, scene)], axis=-1)
+    write_image("red.tif", red.astype(np.uint8))
+    write_image("nan.tif", np.where(gaps, np.nan, scene / 255).astype(np.float32))
+    write_image("mask.png", gaps)
+    as_zarr("mask.zarr", gaps)
+    tiles = ("--tile", 96, "--scheduler", separate.address)
+    for picture, mask, grow in (
+        ("red", "#ff0000", 2), ("red", "mask.png", 0), ("red", "mask.zarr", 2),
+        ("nan", "mask.png", 0), ("nan", "nan", 2),
+    ):  # fmt: skip
+        options = ("--quality", "fast", "--no-grouping", "--grow", grow, "--force")
+        run("inpaint", f"{picture}.tif", "whole.tif", "--mask", mask.replace("zarr", "png"), *options)
+        run("inpaint", f"{picture}.tif", "tiles.tif", "--mask", mask, *options, *tiles)
+        whole, tiled = read_image("whole.tif"), read_image("tiles.tif")
+        assert rms(whole.pixels, tiled.pixels, whole.data_range / 255) < 0.05, (picture, mask)
+    said = run("inpaint", "nan.tif", "o.tif", "--mask", "#ff0000", *tiles, code=1).err
+    assert said.startswith("cosparse: --mask #ff0000: the picture is grey, no pixel has that colour")
+
+
+def test_without_the_extra_a_zarr_array_is_refused_in_one_line(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    for command in (("denoise", "in.zarr", "out.zarr"), ("learn", "in.zarr", "-o", "op.safetensors")):
+        said = run(*command, code=2).err
+        assert said == "cosparse: zarr is not installed; install it with: pip install 'cosparse[cluster]'\n"

@@ -25,7 +25,7 @@ from cosparse.cli.console import (
 from cosparse.cli.live import View, sparkline
 from cosparse.cli.options import Force, Json, Scheduler
 from cosparse.cli.progress import Bar
-from cosparse.cli.spread import connected
+from cosparse.cli.spread import connected, in_zarr
 from cosparse.images import find_images, read_grey, write_image
 from cosparse.learning import LearnProgress
 from cosparse.patches import sample_up_to
@@ -70,6 +70,8 @@ def learn(
     """
     target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
     check_files(target, drawing, checkpoint, resume, force)
+    if scheduler is None and any(map(in_zarr, images)):
+        scheduler = "local"
     pictures, problems = ([], []) if scheduler else read_pictures(images, seed)
     started = time.perf_counter()
     try:

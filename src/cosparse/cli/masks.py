@@ -25,8 +25,6 @@ def mask_maker(spec: str, tolerance: float, grow: int) -> Maker:
     make = _maker(spec, tolerance)
 
     def grown(picture: Picture, job: Job) -> Mask:
-        from scipy.ndimage import binary_dilation
-
         mask, pages = make(picture, job), _nan(picture)
         if mask.shape not in (pages.shape, pages.shape[-2:]):
             raise ValueError(
@@ -34,12 +32,19 @@ def mask_maker(spec: str, tolerance: float, grow: int) -> Maker:
             )
         if not mask.any():
             raise ValueError(f"{_nothing(spec)}; nothing to fill in")
-        if grow:
-            disc = np.hypot(*np.mgrid[-grow : grow + 1, -grow : grow + 1]) <= grow + 0.5
-            mask = binary_dilation(mask, disc[(None,) * (mask.ndim - 2)])
-        return np.asarray(mask | pages)
+        return np.asarray(widened(mask, grow) | pages)
 
     return grown
+
+
+def widened(mask: Mask, grow: int) -> Mask:
+    """A mask (of each page) with so many pixels more about what is missing."""
+    from scipy.ndimage import binary_dilation
+
+    if not grow:
+        return mask
+    disc = np.hypot(*np.mgrid[-grow : grow + 1, -grow : grow + 1]) <= grow + 0.5
+    return np.asarray(binary_dilation(mask, disc[(None,) * (mask.ndim - 2)]))
 
 
 def _maker(spec: str, tolerance: float) -> Maker:
@@ -48,18 +53,28 @@ def _maker(spec: str, tolerance: float) -> Maker:
     if spec == "nan":
         return lambda picture, job: _from_nan(picture)
     if spec.startswith("#"):
-        if not re.fullmatch("#[0-9a-fA-F]{6}", spec):
-            raise UsageProblem(f"--mask {spec}: a colour is written '#rrggbb', as '#ff0000'")
-        colour = np.array([int(spec[i : i + 2], 16) for i in (1, 3, 5)], np.float32)
+        colour = colour_of(spec)
         return lambda picture, job: _from_colour(picture, colour, tolerance)
     path = Path(spec)
     if path.is_dir():
         return lambda picture, job: white_mask(read_image(_beside(path, job.place)))
+    shared = mask_image(path)
+    return lambda picture, job: shared
+
+
+def mask_image(path: Path) -> Mask:
+    """White in an image file."""
     try:
-        shared = white_mask(read_image(path))
+        return white_mask(read_image(path))
     except (OSError, ValueError) as error:
         raise UsageProblem(f"--mask: {error}") from error
-    return lambda picture, job: shared
+
+
+def colour_of(spec: str) -> NDArray[np.float32]:
+    """Red, green and blue on 0..255."""
+    if not re.fullmatch("#[0-9a-fA-F]{6}", spec):
+        raise UsageProblem(f"--mask {spec}: a colour is written '#rrggbb', as '#ff0000'")
+    return np.array([int(spec[i : i + 2], 16) for i in (1, 3, 5)], np.float32)
 
 
 def _beside(folder: Path, place: Path) -> Path:
@@ -94,13 +109,16 @@ def _nan(picture: Picture) -> Mask:
 
 def _from_colour(picture: Picture, colour: NDArray[Any], tolerance: float) -> Mask:
     values = to_working(picture.pixels, data_range=picture.data_range)
-    if not _colour(picture):
-        if np.ptp(colour) > 0:
-            raise ValueError(
-                "is grey, no pixel has the colour of --mask; use a grey like '#ffffff'"
-            )
-        return np.asarray(np.abs(values - colour[0]) <= tolerance)
-    return np.asarray((np.abs(values - colour) <= tolerance).all(axis=-1))
+    return np.asarray(painted(values, colour, tolerance, _colour(picture)))
+
+
+def painted(values: Any, colour: NDArray[Any], tolerance: float, coloured: bool) -> Any:
+    """Where pixels on 0..255 have a colour; for NumPy's arrays and Dask's."""
+    if coloured:
+        return (np.abs(values - colour) <= tolerance).all(axis=-1)
+    if np.ptp(colour) > 0:
+        raise ValueError("is grey, no pixel has that colour; use a grey like '#ffffff'")
+    return np.abs(values - colour[0]) <= tolerance
 
 
 def _size(mask: Mask) -> str:

@@ -127,9 +127,7 @@ def inpaint(
     if not 0 <= tolerance <= 255:
         raise UsageProblem(f"--tolerance {tolerance:g}: must lie in 0..255")
     if by_tiles(options):
-        if grow:
-            raise UsageProblem("--grow: not for repairs by tiles; widen the mask beforehand")
-        return run_tiles(options, "inpaint", "inpainted", sigma=sigma, mask=mask, grouping=grouping)
+        return run_tiles(options, "inpaint", "inpainted", sigma=sigma, mask=(mask, tolerance, grow), grouping=grouping)
     if scheduler and Path(mask).is_dir():  # its workers have another current folder
         mask = os.path.abspath(mask)
     make = mask_maker(mask, tolerance, grow)

@@ -10,10 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cosparse.cli.console import UsageProblem, json_line, stderr
 from cosparse.cli.files import Job, split
+from cosparse.cli.masks import colour_of, mask_image, painted, widened
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar
+from cosparse.images import default_range
 
 TILE = 1024
 
@@ -23,9 +27,16 @@ def connected(scheduler: str | None) -> Iterator[Any]:
     """The cluster's client; what cannot be reached is said in one line."""
     from cosparse import cluster
 
+    _need_extra()
+    with cluster.connect(scheduler) as client:
+        yield client
+
+
+def _need_extra() -> None:
+    from cosparse.cluster.connection import need_dask
+
     try:
-        with cluster.connect(scheduler) as client:
-            yield client
+        need_dask()
     except ImportError as error:
         raise UsageProblem(str(error).removeprefix("cosparse.cluster: ")) from error
 
@@ -74,17 +85,28 @@ def _undone(options: Repair, jobs: list[Job], word: str) -> list[Job]:
 
 def by_tiles(options: Repair) -> bool:
     """Whether tiles are meant: said so, or one of the paths is a zarr array."""
-    inside_zarr = any(part.endswith(".zarr") for path in options.paths for part in Path(path).parts)
-    return options.tile is not None or inside_zarr or str(options.output or "").endswith(".zarr")
+    return options.tile is not None or any(map(in_zarr, [*options.paths, options.output or ""]))
+
+
+def in_zarr(path: str) -> bool:
+    """Whether a path names a zarr array or something in one; it need not exist."""
+    return any(part.endswith(".zarr") for part in Path(path).parts)
 
 
 def run_tiles(
-    options: Repair, task: str, word: str, *, sigma: float | None = None, mask: str | None = None, **extra: Any
+    options: Repair,
+    task: str,
+    word: str,
+    *,
+    sigma: float | None = None,
+    mask: tuple[str, float, int] | None = None,
+    **extra: Any,
 ) -> None:
-    """One picture in, one out."""
+    """One picture in, one out; `mask` is what --mask, --tolerance and --grow say."""
     from cosparse import cluster
     from cosparse.cluster.sources import OnDisk, as_dask, value_range
 
+    _need_extra()
     inputs, out = split(options.paths, options.output)
     if len(inputs) != 1:
         raise UsageProblem("by tiles one picture is repaired at a time; give one IN and OUT")
@@ -97,9 +119,11 @@ def run_tiles(
     with connected(options.scheduler) as client, Bar(1) as bar:
         bar.begin(source.name)
         span = value_range(client, as_dask(picture))
-        missing = None if mask is None else _mask(mask, as_dask(picture))
-        if missing is not None:
-            extra["mask"] = missing
+        if mask is not None:
+            from dask.array.core import normalize_chunks
+
+            chunks = normalize_chunks(options.tile or TILE, picture.shape[:2])
+            extra["mask"] = _mask(*mask, as_dask(picture, chunks), span)
         if sigma is not None:
             extra["sigma"] = sigma * span / 255.0
         report = cluster.repair_picture(
@@ -120,21 +144,47 @@ def run_tiles(
         )
 
 
-def _mask(spec: str, picture: Any) -> Any:
-    """True where a pixel is missing: NaN, or white in a zarr array or TIFF."""
+def _mask(spec: str, tolerance: float, grow: int, picture: Any, span: float) -> Any:
+    """True where a pixel of a Dask array is missing; as in :mod:`cosparse.cli.masks`, but nothing is computed yet."""
     import dask.array as da
 
-    from cosparse.cluster.sources import as_dask
-    from cosparse.images import default_range
+    from cosparse.cluster.sources import is_zarr
 
-    if spec == "nan":
-        missing = da.isnan(picture)
-        return missing.any(axis=2) if picture.ndim == 3 else missing
-    if spec == "alpha" or spec.startswith("#"):
-        raise UsageProblem(f"--mask {spec}: by tiles, a mask is nan or a zarr or TIFF file; save it as one")
+    if picture.ndim == 3:  # without transparency
+        picture = picture[..., :3] if picture.shape[2] >= 3 else picture[..., 0]
+    coloured = picture.ndim == 3
+    unknown = da.zeros(picture.shape[:2], dtype=bool, chunks=picture.chunks[:2])
+    if picture.dtype.kind == "f":
+        unknown = da.isnan(picture).any(axis=2) if coloured else da.isnan(picture)
+    if spec.startswith("#"):
+        colour = colour_of(spec)
+        try:
+            missing = painted(picture * np.float32(255 / span), colour, tolerance, coloured)
+        except ValueError as error:
+            raise ValueError(f"--mask {spec}: the picture {error}") from error
+    elif spec == "nan":
+        if picture.dtype.kind != "f":
+            raise ValueError("--mask nan: the picture holds whole numbers and no NaN; use a mask image or a colour")
+        missing = unknown
+    elif spec == "alpha" or (Path(spec).is_dir() and not is_zarr(spec)):
+        raise UsageProblem(f"--mask {spec}: by tiles, a mask is an image, a colour '#rrggbb' or nan; save it as one")
+    else:
+        missing = _mask_file(Path(spec).resolve(), picture.chunks[:2])
+    if grow:
+        missing = missing.map_overlap(widened, depth=grow, boundary=False, dtype=bool, grow=grow)
+    return missing | unknown
+
+
+def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
+    """White in a zarr array or a TIFF, read where it is needed, or in another image file, read whole."""
+    from cosparse.cluster.sources import TIFF, OnDisk, as_dask, is_zarr
+
     try:
-        values = as_dask(Path(spec).resolve(), name="--mask")
+        found = OnDisk(path) if is_zarr(path) or path.suffix.lower() in TIFF else mask_image(path)
     except (OSError, ValueError) as error:
         raise UsageProblem(f"--mask: {error}") from error
+    shape = tuple(map(sum, chunks))
+    if found.shape != shape:
+        raise ValueError(f"--mask: has shape {found.shape}, the picture {shape}; they must agree")
+    values = as_dask(found, chunks)
     return values if values.dtype == bool else values > default_range(values.dtype) / 2
-
