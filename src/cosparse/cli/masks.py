@@ -32,12 +32,12 @@ def mask_maker(spec: str, tolerance: float, grow: int) -> Maker:
             )
         if not mask.any():
             raise ValueError(f"{_nothing(spec)}; nothing to fill in")
-        return np.asarray(widened(mask, grow) | pages)
+        return np.asarray(_widened(mask, grow) | pages)
 
     return grown
 
 
-def widened(mask: Mask, grow: int) -> Mask:
+def _widened(mask: Mask, grow: int) -> Mask:
     """A mask (of each page) with so many pixels more about what is missing."""
     from scipy.ndimage import binary_dilation
 
@@ -53,16 +53,16 @@ def _maker(spec: str, tolerance: float) -> Maker:
     if spec == "nan":
         return lambda picture, job: _from_nan(picture)
     if spec.startswith("#"):
-        colour = colour_of(spec)
+        colour = _colour_of(spec)
         return lambda picture, job: _from_colour(picture, colour, tolerance)
     path = Path(spec)
     if path.is_dir():
         return lambda picture, job: white_mask(read_image(_beside(path, job.place)))
-    shared = mask_image(path)
+    shared = _mask_image(path)
     return lambda picture, job: shared
 
 
-def mask_image(path: Path) -> Mask:
+def _mask_image(path: Path) -> Mask:
     """White in an image file."""
     try:
         return white_mask(read_image(path))
@@ -70,7 +70,7 @@ def mask_image(path: Path) -> Mask:
         raise UsageProblem(f"--mask: {error}") from error
 
 
-def colour_of(spec: str) -> NDArray[np.float32]:
+def _colour_of(spec: str) -> NDArray[np.float32]:
     """Red, green and blue on 0..255."""
     if not re.fullmatch("#[0-9a-fA-F]{6}", spec):
         raise UsageProblem(f"--mask {spec}: a colour is written '#rrggbb', as '#ff0000'")
@@ -109,10 +109,10 @@ def _nan(picture: Picture) -> Mask:
 
 def _from_colour(picture: Picture, colour: NDArray[Any], tolerance: float) -> Mask:
     values = to_working(picture.pixels, data_range=picture.data_range)
-    return np.asarray(painted(values, colour, tolerance, _colour(picture)))
+    return np.asarray(_painted(values, colour, tolerance, _colour(picture)))
 
 
-def painted(values: Any, colour: NDArray[Any], tolerance: float, coloured: bool) -> Any:
+def _painted(values: Any, colour: NDArray[Any], tolerance: float, coloured: bool) -> Any:
     """Where pixels on 0..255 have a colour; for NumPy's arrays and Dask's."""
     if coloured:
         return (np.abs(values - colour) <= tolerance).all(axis=-1)
@@ -134,3 +134,49 @@ def _nothing(spec: str) -> str:
     if spec == "nan":
         return "no pixel is NaN"
     return "the mask has no white pixel (white marks what is missing)"
+
+
+def lazy_mask(spec: str, tolerance: float, grow: int, picture: Any, span: float) -> Any:
+    """True where a pixel of a Dask array is missing, as `mask_maker` has it; nothing is computed yet."""
+    import dask.array as da
+
+    from cosparse.cluster.sources import is_zarr
+
+    if picture.ndim == 3:  # without transparency
+        picture = picture[..., :3] if picture.shape[2] >= 3 else picture[..., 0]
+    coloured = picture.ndim == 3
+    unknown = da.zeros(picture.shape[:2], dtype=bool, chunks=picture.chunks[:2])
+    if picture.dtype.kind == "f":
+        unknown = da.isnan(picture).any(axis=2) if coloured else da.isnan(picture)
+    if spec.startswith("#"):
+        colour = _colour_of(spec)
+        try:
+            missing = _painted(picture * np.float32(255 / span), colour, tolerance, coloured)
+        except ValueError as error:
+            raise ValueError(f"--mask {spec}: the picture {error}") from error
+    elif spec == "nan":
+        if picture.dtype.kind != "f":
+            raise ValueError("--mask nan: the picture holds whole numbers and no NaN; use a mask image or a colour")
+        missing = unknown
+    elif spec == "alpha" or (Path(spec).is_dir() and not is_zarr(spec)):
+        raise UsageProblem(f"--mask {spec}: by tiles, a mask is an image, a colour '#rrggbb' or nan; save it as one")
+    else:
+        missing = _mask_file(Path(spec).resolve(), picture.chunks[:2])
+    if grow:
+        missing = missing.map_overlap(_widened, depth=grow, boundary=False, dtype=bool, grow=grow)
+    return missing | unknown
+
+
+def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
+    """White in a zarr array or a TIFF, read where it is needed, or in another image file, read whole."""
+    from cosparse.cluster.sources import TIFF, OnDisk, as_dask, is_zarr
+
+    try:
+        found = OnDisk(path) if is_zarr(path) or path.suffix.lower() in TIFF else _mask_image(path)
+    except (OSError, ValueError) as error:
+        raise UsageProblem(f"--mask: {error}") from error
+    shape = tuple(map(sum, chunks))
+    if found.shape != shape:
+        raise ValueError(f"--mask: has shape {found.shape}, the picture {shape}; they must agree")
+    values = as_dask(found, chunks)
+    return values if values.dtype == bool else values > default_range(values.dtype) / 2

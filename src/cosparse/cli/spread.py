@@ -10,14 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cosparse.cli.console import UsageProblem, json_line, stderr
 from cosparse.cli.files import Job, split
-from cosparse.cli.masks import colour_of, mask_image, painted, widened
+from cosparse.cli.masks import lazy_mask
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar
-from cosparse.images import default_range
 
 TILE = 1024
 
@@ -123,7 +120,7 @@ def run_tiles(
             from dask.array.core import normalize_chunks
 
             chunks = normalize_chunks(options.tile or TILE, picture.shape[:2])
-            extra["mask"] = _mask(*mask, as_dask(picture, chunks), span)
+            extra["mask"] = lazy_mask(*mask, as_dask(picture, chunks), span)
         if sigma is not None:
             extra["sigma"] = sigma * span / 255.0
         report = cluster.repair_picture(
@@ -142,49 +139,3 @@ def run_tiles(
         stderr().print(
             f"{source} -> {target}: {report.tiles} tiles{kept}, sigma {level:.3g}, {seconds:.0f} s", soft_wrap=True
         )
-
-
-def _mask(spec: str, tolerance: float, grow: int, picture: Any, span: float) -> Any:
-    """True where a pixel of a Dask array is missing; as in :mod:`cosparse.cli.masks`, but nothing is computed yet."""
-    import dask.array as da
-
-    from cosparse.cluster.sources import is_zarr
-
-    if picture.ndim == 3:  # without transparency
-        picture = picture[..., :3] if picture.shape[2] >= 3 else picture[..., 0]
-    coloured = picture.ndim == 3
-    unknown = da.zeros(picture.shape[:2], dtype=bool, chunks=picture.chunks[:2])
-    if picture.dtype.kind == "f":
-        unknown = da.isnan(picture).any(axis=2) if coloured else da.isnan(picture)
-    if spec.startswith("#"):
-        colour = colour_of(spec)
-        try:
-            missing = painted(picture * np.float32(255 / span), colour, tolerance, coloured)
-        except ValueError as error:
-            raise ValueError(f"--mask {spec}: the picture {error}") from error
-    elif spec == "nan":
-        if picture.dtype.kind != "f":
-            raise ValueError("--mask nan: the picture holds whole numbers and no NaN; use a mask image or a colour")
-        missing = unknown
-    elif spec == "alpha" or (Path(spec).is_dir() and not is_zarr(spec)):
-        raise UsageProblem(f"--mask {spec}: by tiles, a mask is an image, a colour '#rrggbb' or nan; save it as one")
-    else:
-        missing = _mask_file(Path(spec).resolve(), picture.chunks[:2])
-    if grow:
-        missing = missing.map_overlap(widened, depth=grow, boundary=False, dtype=bool, grow=grow)
-    return missing | unknown
-
-
-def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
-    """White in a zarr array or a TIFF, read where it is needed, or in another image file, read whole."""
-    from cosparse.cluster.sources import TIFF, OnDisk, as_dask, is_zarr
-
-    try:
-        found = OnDisk(path) if is_zarr(path) or path.suffix.lower() in TIFF else mask_image(path)
-    except (OSError, ValueError) as error:
-        raise UsageProblem(f"--mask: {error}") from error
-    shape = tuple(map(sum, chunks))
-    if found.shape != shape:
-        raise ValueError(f"--mask: has shape {found.shape}, the picture {shape}; they must agree")
-    values = as_dask(found, chunks)
-    return values if values.dtype == bool else values > default_range(values.dtype) / 2
