@@ -112,11 +112,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose name holds this")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
+    samples = f"{picture.SAMPLES} samples"
     with cluster.connect() as client:
         for clean, tile, quality, ways in (
             (scene(), 256, "balanced", [(16, 0, "the whole"), (None, 0, "the whole")]),
-            (large(), 1024, "fast", [(None, math.inf, "the whole, in parts")]),
-            (huge(), 1024, "fast", [(None, 0, f"{picture.SAMPLES} samples")]),
+            (large(), 1024, "fast", [(None, math.inf, "the whole, in parts"), (None, 0, samples)]),
+            (huge(), 1024, "fast", [(None, 0, samples)]),
         ):
             size = f"{clean.size / 1e6:.2g} megapixels"
             for name, task, pixels, options in cases(clean, fewer=clean.size > picture.WHOLE):
