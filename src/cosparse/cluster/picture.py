@@ -66,9 +66,8 @@ def repair_picture(
 ) -> TileReport:
     """Denoise, inpaint, upscale or deblur a picture larger than memory.
 
-    The result is that of the task on the whole picture to 0.02 grey levels of 255, root mean square, in what was
-    measured; where samples stand for a far larger one it may be more, see docs/cluster.md. An interrupted run leaves
-    `target` + ".part"; the same call goes on from its finished tiles.
+    The result is that of the task on the whole picture to 0.05 grey levels of 255, root mean square; docs/cluster.md
+    has what was measured. An interrupted run leaves `target` + ".part"; the same call goes on from its finished tiles.
 
     Parameters
     ----------
