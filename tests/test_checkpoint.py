@@ -91,6 +91,15 @@ def test_interrupted_it_says_where_the_state_is(small_patches, whole, tmp_path):
     assert_continues(small_patches, path, 9, whole)
 
 
+@pytest.fixture
+def heeds_interrupts():
+    """Ctrl-C raises KeyboardInterrupt, also in a test run that was started in the background and ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_a_signal_in_the_middle_of_a_line_search(small_patches, whole, tmp_path):
     class Interrupted(PatchSparsity):
         calls = 0
