@@ -1,6 +1,6 @@
 """A picture larger than memory, repaired on a local cluster: speed, memory, and the ratio to a single process.
 
-    python benchmarks/cluster/picture.py                20,000 x 20,000 pixels; writes results/cluster_picture.csv
+    python benchmarks/cluster/picture.py                20,000 x 20,000; writes results/cluster_picture_QUALITY.csv
     python benchmarks/cluster/picture.py --side 3000    smaller; writes nothing
     python benchmarks/cluster/picture.py --one-pass     without denoising's second pass
 
@@ -127,7 +127,7 @@ def main() -> None:
     for row in table:
         print(f"{row['quantity']:55} {row['value']} {row['unit']}")
     if given.side == FULL:
-        print(common.write_csv("cluster_picture", table))
+        print(common.write_csv(f"cluster_picture_{given.quality}" + "_one_pass" * given.one_pass, table))
     shutil.rmtree(given.folder)
 
 
