@@ -138,7 +138,8 @@ def test_samples_stand_for_all_places(interest, count):
     """For those inside, along the sides and at the corners apart: what they add up to is what all do."""
     rows, columns = interest.shape
     chosen = representative(interest, count)
-    assert len({place for place, _ in chosen}) == len(chosen) <= count + 5
+    weights = dict(chosen)
+    assert len(weights) == len(chosen) <= count + 5
     if not interest.any():
         interest = np.ones(interest.shape)
     for sides in range(3):
@@ -146,11 +147,11 @@ def test_samples_stand_for_all_places(interest, count):
         for place in np.ndindex(rows, columns):
             if (place[0] in (0, rows - 1)) + (place[1] in (0, columns - 1)) == sides:
                 total += interest[place]
-                estimate += dict(chosen).get(place, 0.0) * interest[place]
+                estimate += weights.get(place, 0.0) * interest[place]
         assert estimate == pytest.approx(total)
-    assert all(weight > 1 - 1e-6 for _, weight in chosen)
+    assert all(weight > 1 - 1e-6 for weight in weights.values())
     if count > 4 * interest.size:
-        assert {place for place, _ in chosen} == set(map(tuple, np.argwhere(interest).tolist()))
+        assert set(weights) == set(map(tuple, np.argwhere(interest).tolist()))
 
 
 def test_gaps_in_the_last_narrow_row_and_column_of_samples_are_seen(local, scene, tmp_path):

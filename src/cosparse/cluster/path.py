@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.pieces import Place, Vector
-from cosparse.cluster.samples import Region
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, between, flat_conjugate_gradient
 from cosparse.reconstruction.energy import Energy, descend
+from cosparse.reconstruction.prior import Region
 
 Array = NDArray[Any]
 Path = list[tuple[float | None, float, float]]

@@ -35,8 +35,8 @@ COVER = 1024  # pixels of the result: the side of the samples that cover a large
 HELD = 10**7  # pixels a worker: about 100 bytes of each stay there from step to step
 SAMPLES = 1024  # parts that stand for what is larger still
 SIDE = 64  # pixels of the result: about the side of each, without its rim
-SHARE = 128  # of those in one task: fewer would keep Dask busier than the workers
-RIM = 0.5  # of a tile's overlap, about each of those: a whole one costs twice the pixels and gains nothing
+SHARE = 128  # of those in one task: the fewer tasks, the less Dask has to do between them
+RIM = 0.5  # of a tile's overlap, about each of those
 RETRIES = 2  # of a tile that failed
 
 

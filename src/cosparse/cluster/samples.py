@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.reconstruction.prior import Region
+
 Array = NDArray[Any]
 Cell = tuple[int, int]  # of a grid: row and column
-Region = tuple[slice, slice]
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ def sampled(place: Cell, shape: tuple[int, ...], side: int, rim: int, weight: fl
 def representative(interest: Array, count: int) -> list[tuple[Cell, float]]:
     """About `count` places of a grid, more where there is more of interest, and how many each stands for.
 
-    Those at the picture's corners and along its sides are chosen apart. Pixels there lie in few patches and are the
-    last to settle: in inpainting, a twentieth of a picture soon makes up half of its squared gradient.
+    Those at the picture's corners and along its sides are chosen apart: pixels there lie in few patches and are the
+    last to settle.
     """
     sides = np.zeros(interest.shape, int)
     sides[[0, -1], :] += 1
@@ -45,8 +46,8 @@ def representative(interest: Array, count: int) -> list[tuple[Cell, float]]:
     if not interest.any():
         interest = np.ones(interest.shape)
     inside, along, corners = (_spread(np.argwhere((sides == n) & (interest > 0)), interest) for n in range(3))
-    chosen = drawn(*inside, 3 * count // 4)
-    return chosen + drawn(*along, max(count - len(chosen) - 4, 1)) + drawn(*corners, 4)
+    chosen = _drawn(*inside, 3 * count // 4)
+    return chosen + _drawn(*along, max(count - len(chosen) - 4, 1)) + _drawn(*corners, 4)
 
 
 def _spread(places: Array, interest: Array) -> tuple[Array, Array]:
@@ -56,7 +57,7 @@ def _spread(places: Array, interest: Array) -> tuple[Array, Array]:
     return places, interest[tuple(places.T)]
 
 
-def drawn(places: Array, interest: Array, count: int) -> list[tuple[Cell, float]]:
+def _drawn(places: Array, interest: Array, count: int) -> list[tuple[Cell, float]]:
     """`count` of the places, evenly along their interest, and how many each stands for: one over how likely it was."""
     count = min(count, len(places))
     if count == 0:

@@ -14,8 +14,9 @@ import cosparse
 from cosparse.cluster.connection import on_worker
 from cosparse.cluster.path import Path, Share, follow, heard, survey
 from cosparse.cluster.pieces import Here
-from cosparse.cluster.samples import Cell, Region, Sample
+from cosparse.cluster.samples import Cell, Sample
 from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.rules import GROUPING, Grouping
 
 Array = NDArray[Any]
