@@ -86,9 +86,9 @@ def _range(like: Array | np.dtype[Any], data_range: float | None, name: str) -> 
 
 
 def to_working(
-    image: npt.ArrayLike, *, data_range: float | None = None, name: str = "image"
+    image: npt.ArrayLike, *, data_range: float | None = None, offset: float = 0.0, name: str = "image"
 ) -> npt.NDArray[np.float32]:
-    """Return a new C-contiguous float32 copy of `image` on 0..255.
+    """Return a new C-contiguous float32 copy of `image` on 0..255: its values less `offset`, times 255/data_range.
 
     NaN passes (it marks missing pixels); infinite, empty, masked and non-numeric arrays raise a
     ValueError that begins with `name`.
@@ -102,11 +102,13 @@ def to_working(
     if array.size == 0:
         raise ValueError(f"{name}: is empty (shape {array.shape}); pass at least one pixel")
     if isinstance(image, np.ma.MaskedArray) and np.ma.is_masked(image):
-        raise ValueError(f"{name}: has masked values; fill them, or use inpaint with the mask")
+        raise ValueError(f"{name}: has masked values; fill them, or use inpaint, which takes the mask")
     scale = 255.0 / _range(array, data_range, name)
     with np.errstate(over="ignore"):  # an overflow becomes an infinity, reported below
-        precise = np.float64 if array.dtype.itemsize > 4 else np.float32
+        precise = np.float64 if array.dtype.itemsize > 4 or offset else np.float32
         wide: Array = array.astype(precise, order="C")
+        if offset:
+            wide -= offset
         wide *= scale
         work: npt.NDArray[np.float32] = wide.astype(np.float32, copy=False)
     if array.dtype.kind == "f" and np.isinf(work).any():
@@ -115,9 +117,9 @@ def to_working(
 
 
 def from_working(
-    values: npt.ArrayLike, *, dtype: npt.DTypeLike, data_range: float | None = None
+    values: npt.ArrayLike, *, dtype: npt.DTypeLike, data_range: float | None = None, offset: float = 0.0
 ) -> Array:
-    """Return `values` on 0..255 as `dtype`: integers rounded and clipped, floats neither.
+    """Return `values` on 0..255 as `dtype`, the inverse of :func:`to_working`: integers rounded and clipped, floats not.
 
     >>> from_working([-3.0, 127.4, 300.0], dtype=np.uint8)
     array([  0, 127, 255], dtype=uint8)
@@ -127,9 +129,11 @@ def from_working(
     if target.kind not in "buif":
         raise ValueError(f"dtype: {target} cannot hold an image; use uint8, uint16 or float32")
     # Wide integers are not exact in float32.
-    wide = target.itemsize > (4 if target.kind == "f" else 2)
+    wide = target.itemsize > (4 if target.kind == "f" else 2) or offset != 0
     precise = np.result_type(work, np.float64 if wide else np.float32)
     scaled: Array = np.multiply(work, _range(target, data_range, "dtype") / 255.0, dtype=precise)
+    if offset:
+        scaled += offset
     if target.kind == "f":
         return scaled.astype(target)
     if np.isnan(scaled).any():

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 
 from cosparse.cli.console import UsageProblem
 from cosparse.images import read_grey
-from cosparse.reconstruction.blurs import Kernel, box_kernel, disk_kernel, motion_kernel
-from cosparse.reconstruction.measurement import gaussian_kernel
-
-KINDS = {"gaussian": 1, "box": 1, "disk": 1, "motion": 2}  # and how many numbers each takes
-LARGEST = 255
+from cosparse.reconstruction.blurs import FORMS, KINDS, Kernel, named_kernel
 
 
 def point_spread(spec: str) -> Kernel:
@@ -22,35 +17,18 @@ def point_spread(spec: str) -> Kernel:
     >>> point_spread("box:3").shape
     (3, 3)
     """
-    kind, *texts = spec.split(":")
-    if kind not in KINDS or (not texts and Path(spec).exists()):
+    kind, *numbers = spec.split(":")
+    if kind not in KINDS or (not numbers and Path(spec).exists()):
         return _from_file(spec)
     try:
-        numbers = [float(text) for text in texts]
-    except ValueError:
-        numbers = []
-    sizes = numbers[:1]
-    if len(numbers) != KINDS[kind] or not all(map(math.isfinite, numbers)):
-        raise UsageProblem(f"--kernel {spec}: not understood; {_forms()}")
-    if not 0 < sizes[0] <= LARGEST / (8 if kind == "gaussian" else 2):
-        raise UsageProblem(f"--kernel {spec}: its size must be positive and below {LARGEST // 2}")
-    if kind == "gaussian":
-        return gaussian_kernel(numbers[0])
-    if kind == "box":
-        side = int(numbers[0])
-        if side != numbers[0] or side % 2 == 0:
-            raise UsageProblem(f"--kernel {spec}: the side of a box is an odd number of pixels")
-        return box_kernel(side)
-    return disk_kernel(numbers[0]) if kind == "disk" else motion_kernel(*numbers)
-
-
-def _forms() -> str:
-    return "use gaussian:SIGMA, box:SIDE, disk:RADIUS, motion:LENGTH:ANGLE, or an image file"
+        return named_kernel(spec)
+    except ValueError as error:
+        raise UsageProblem(f"--kernel {spec}{str(error).removeprefix('kernel')}") from error
 
 
 def _from_file(spec: str) -> Kernel:
     if not Path(spec).exists():
-        raise UsageProblem(f"--kernel {spec}: no such kernel or file; {_forms()}")
+        raise UsageProblem(f"--kernel {spec}: no such kernel or file; use {FORMS}, or an image file")
     try:
         kernel = read_grey(spec)
     except (OSError, ValueError) as error:

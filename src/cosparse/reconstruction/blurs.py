@@ -8,7 +8,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.reconstruction.measurement import gaussian_kernel
+
 Kernel = NDArray[Any]
+
+KINDS = {"gaussian": 1, "box": 1, "disk": 1, "motion": 2}  # and how many numbers each takes
+FORMS = "gaussian:SIGMA, box:SIDE, disk:RADIUS, motion:LENGTH:ANGLE"
+LARGEST = 255
+
+
+def named_kernel(name: str) -> Kernel:
+    """The kernel that a text names: "gaussian:2", "box:9", "disk:3", "motion:15:30".
+
+    >>> named_kernel("box:3").shape
+    (3, 3)
+    """
+    kind, *texts = name.split(":")
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        numbers = []
+    if kind not in KINDS or len(numbers) != KINDS[kind] or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"kernel: {name!r} is not understood; use {FORMS}")
+    if not 0 < numbers[0] <= LARGEST / (8 if kind == "gaussian" else 2):
+        raise ValueError(f"kernel: the size in {name!r} must be positive and below {LARGEST // 2}")
+    if kind == "gaussian":
+        return gaussian_kernel(numbers[0])
+    if kind == "box":
+        side = int(numbers[0])
+        if side != numbers[0] or side % 2 == 0:
+            raise ValueError(f"kernel: the side of a box is an odd number of pixels, not that of {name!r}")
+        return box_kernel(side)
+    return disk_kernel(numbers[0]) if kind == "disk" else motion_kernel(*numbers)
 
 
 def box_kernel(side: int) -> Kernel:

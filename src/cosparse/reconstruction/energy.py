@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,15 @@ Image = NDArray[np.float32]
 
 # How a stage is minimised. The tiles of one large picture all take the same steps instead: see cosparse.cluster.
 descend: ContextVar[Callable[..., Result]] = ContextVar("descend", default=flat_conjugate_gradient)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an energy is the sum of: ½‖A s - y‖², b(s) and weight·g(s)."""
+
+    data: float
+    bound: float
+    prior: float
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,15 @@ class Energy:
         if self.bounds is not None and (image.min() < self.bounds[0] or image.max() > self.bounds[1]):
             value += self._excess(image, region, gradient)
         return value, gradient
+
+    def terms(self, image: Image) -> Terms:
+        """The three terms at an image."""
+        scratch = np.zeros_like(image)
+        return Terms(
+            0.0 if self.data is None else 0.5 * self._misfit(image, None, scratch),
+            0.0 if self.bounds is None else self._excess(image, None, scratch),
+            self.weight * self.prior(image)[0],
+        )
 
     def _misfit(self, image: Image, region: Region | None, gradient: Image) -> float:
         """‖A s - y‖²; half its gradient is added to `gradient`."""
@@ -108,7 +126,7 @@ def _alone(point: Image) -> Image:
     return point
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Progress:
     """What a callback sees after every iteration.
 
@@ -124,6 +142,13 @@ class Progress:
         The plane at work. On 0..255, except that opponent colours lie about 0.
     plane, planes, page, pages : int
         Which one it is, from 0, and how many there are.
+    stage : int
+        Which stage of the continuation, from 0; energies of different stages are not comparable.
+    weight : float
+        lambda of the stage.
+    second_pass : bool
+        Whether this is the pass over groups of similar patches: then `iteration` counts its parts, which are no
+        iterations of the energy.
     """
 
     iteration: int
@@ -134,11 +159,14 @@ class Progress:
     planes: int = 1
     page: int = 0
     pages: int = 1
+    stage: int = 0
+    weight: float = math.nan
+    second_pass: bool = False
     view: Callable[[Image], Image] = field(default=_alone, repr=False, compare=False)
 
     @property
     def image(self) -> Image:
-        """The page as it stands, on 0..255: (h, w), or (h, w, channels) with any transparency.
+        """The page as it stands, on 0..255: (h, w), or (h, w, channels) without transparency.
 
         Planes whose turn has not come are as they will start. Put together each time it is asked for.
         """
@@ -166,36 +194,43 @@ def minimise(
     start: Image,
     *,
     first_step: float,
-    tolerance: float = 0.0,
     free: NDArray[np.bool_] | None = None,
+    last: Settings | None = None,
+    revise: Callable[[Energy, Image], Energy] | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> list[Result]:
     """Run through energies (a continuation in weight or sharpness), each from the last one's result.
 
     Conjugate gradient only ever accepts a lower value, so no stage ends above its start. Pixels where `free` is
     False stay exactly as they are: the limit of Eq. (recovery) for noiseless pixels as the weight goes to zero.
-    A stage ends sooner than after its iterations if they lower the energy by less than `tolerance` of it.
+    `last` are the settings of the last stage, if it is not simply to take its iterations; `revise` may change the
+    energy of every stage but the first, given what the first one ended with.
     """
-    limit = sum(iterations for _, iterations in stages)
+    numbers = [iterations for _, iterations in stages]
+    if last is not None:
+        numbers[-1] = last.iterations
+    limit = sum(numbers)
     done, results = 0, []
     stopped = False
 
     def report(landing: Landing) -> bool:
         nonlocal stopped
         if callback is not None:
-            progress = Progress(done + landing.iteration, limit, landing.value, landing.point)
+            progress = Progress(
+                done + landing.iteration, limit, landing.value, landing.point,
+                stage=len(results), weight=stages[len(results)][0].weight,
+            )  # fmt: skip
             stopped = callback(progress) is True
         return stopped
 
     image = start
     with one_blas_thread():
-        for energy, iterations in stages:
-            settings = Settings(
-                iterations=iterations,
-                step_tolerance=0.0,
-                decrease_tolerance=tolerance,
-                first_step=first_step,
-            )
+        for number, (energy, _) in enumerate(stages):
+            settings = Settings(iterations=numbers[number], step_tolerance=0.0, first_step=first_step)
+            if last is not None and number == len(stages) - 1:
+                settings = replace(last, first_step=last.first_step or first_step)
+            if revise is not None and number > 0:
+                energy = revise(energy, results[0].point)
             result = descend.get()(energy, Euclidean(free), image, settings, callback=report)
             image = result.point
             if not math.isfinite(float(image.sum(dtype=float))):

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.operator import AnalysisOperator, load_operator
-from cosparse.optimize import Result, Stop
+from cosparse.optimize import Result, Settings, Stop
+from cosparse.reconstruction.bounds import Bounds, Pair, stated
 from cosparse.reconstruction.energy import Energy, Progress, minimise
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import OPERATORS, Plan, first_step, plan
+from cosparse.reconstruction.rules import OPERATORS, Plan, Quality, first_step, plan
+
+FAR = 8.0  # data ranges: a first image that spreads further was most likely measured in other units
+NEARLY = 0.03  # data ranges: a first image so near to [0, data_range] is taken to lie there
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reconstruction:
     """A reconstructed image, in the units of the data, and how it was reached.
 
-    `energy` is Eq. (recovery) on the scale of 0..255; `energies` its value after every iteration of the last stage.
+    The energy and its terms are those of the last stage, on the scale of 0..255.
+
+    Attributes
+    ----------
+    image : (height, width) array
+        In the units that y was measured in.
+    energy : float
+        ½‖A s - y‖² + b(s) + weight·g(s) at the image.
+    stop : Stop
+        Why the last stage ended; `stop.converged` says whether a tolerance did.
+    iterations, evaluations : int
+        Of all stages together.
+    weight : float
+        lambda.
+    energies : tuple of float
+        After every iteration of the last stage.
+    data_term, prior_term : float
+        ½‖A s - y‖² and weight·g(s).
+    residual : float
+        ‖A s - y‖ / ‖y‖.
+    gradient_norm : float
+        The root mean square, over the pixels, of the energy's gradient; 0 at a minimum.
+    bounds : (low, high) or None
+        Between which the image was kept, in its units.
     """
 
     image: NDArray[Any]
@@ -30,6 +58,11 @@ class Reconstruction:
     evaluations: int
     weight: float
     energies: tuple[float, ...]
+    data_term: float
+    prior_term: float
+    residual: float
+    gradient_norm: float
+    bounds: Pair | None
 
 
 def reconstruct(
@@ -40,31 +73,64 @@ def reconstruct(
     sigma: float = 0.0,
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
-    quality: str = "balanced",
+    quality: Quality = "balanced",
+    bounds: Bounds = "auto",
     data_range: float = 1.0,
     start: ArrayLike | None = None,
+    settings: Settings | None = None,
+    adjoint_tolerance: float = 1e-3,
     callback: Callable[[Progress], object] | None = None,
 ) -> Reconstruction:
     """The image whose measurements are near y and whose patches are sparse.
 
-    Minimises ½‖A s - y‖² + b(s) + weight·g(s) over images s of the given shape.
+    Minimises the paper's Eq. (recovery),
+
+        ½‖A s - y‖² + b(s) + weight·g(s),
+
+    over real images s of the given shape: g is the sparsity of all patches under the operator, b(s) the squared excess
+    of s over its bounds.
 
     Parameters
     ----------
     y : array
-        The measurements, real or complex; flattened.
+        The measurements of a real image, themselves real or complex; flattened.
     A : scipy LinearOperator, PyLops operator, sparse or dense matrix
         Maps flattened images to data; its adjoint (`rmatvec`) is needed and checked.
     shape : (height, width)
         Of the image.
     sigma : float
         Standard deviation of the noise in y (of each of the real and imaginary parts), in units of y.
+    operator : AnalysisOperator or str, optional
+        The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda, on the scale of images on 0..255; chosen from sigma if not given.
+        lambda, on the scale of images on 0..255; chosen from sigma if not given. With a refined operator, such as the
+        default, it is a factor on the weights that training gave it.
+    quality : {"fast", "balanced", "best"}
+        How much effort: the limits on the iterations of the three stages.
+    bounds : "auto", None or (low, high)
+        Between which values the image lies, in its units; None on one side of a pair leaves it open. "auto": 0 and
+        `data_range`, if the image that the first stage gives lies nearly there.
     data_range : float
         The value of white in the image, in whose units y was measured.
     start : (height, width) array, optional
-        First image; by default the adjoint Aᴴy, scaled to fit the data best.
+        First image; by default the constant that fits the data best, plus the scaled adjoint Aᴴ of what is left.
+    settings : Settings, optional
+        Of the last stage, instead of those that go with the quality: limits on its iterations, tolerances.
+    adjoint_tolerance : float
+        By how much <A x, y> and <x, Aᴴ y> may differ, relative to ‖A x‖‖y‖. Raise it for a pair that is an adjoint but
+        nearly, as scikit-image's radon and unfiltered iradon (0.006); the result is then as near as they are.
+    callback : callable, optional
+        Called with a :class:`Progress` after every iteration; returning True ends the work with what there is.
+
+    Returns
+    -------
+    Reconstruction
+        The image, the terms of its energy, and why the iteration ended.
+
+    References
+    ----------
+    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
+    Transactions on Image Processing 22(6), 2013, section IV.
 
     Examples
     --------
@@ -78,29 +144,53 @@ def reconstruct(
     >>> cosparse.psnr(ramp, result.image) > 35
     True
     """
-    A, data, shape = _checked(y, A, shape)
+    asked = None if bounds == "auto" else stated(bounds)
+    A, data, shape = _checked(y, A, shape, adjoint_tolerance)
     if not (np.isfinite(sigma) and sigma >= 0):
         raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
     scale = 255.0 / _positive(data_range, "data_range")
     data = data * data.real.dtype.type(scale)
     if start is None:
-        first = _backprojection(A, data, shape)
+        first = _first_image(A, data, shape)
     else:
         first = np.array(start, np.float32) * np.float32(scale)
         if first.shape != shape or not np.isfinite(first).all():
             raise ValueError(f"start: expected a finite array of shape {shape}, got {first.shape}")
+    _refuse_far(first, float(data_range))
     atoms = resolve(operator, quality)
     chosen = plan("reconstruct", sigma * scale, quality, weight, atoms)
-    results = solve(chosen, atoms, first, data, A, callback=callback)
-    last = results[-1]
+    energies = stage_energies(chosen, atoms, data, A, bounds=None)
+
+    def bounded(energy: Energy, image: NDArray[np.float32]) -> Energy:
+        """With bounds if they hold, which the image of the first stage shows."""
+        if bounds == "auto":
+            low, high = np.percentile(image, (2, 98)) / 255
+            return replace(energy, bounds=(0.0, 255.0)) if low > -NEARLY and high < 1 + NEARLY else energy
+        return energy if asked is None else replace(energy, bounds=(asked[0] * scale, asked[1] * scale))
+
+    results = minimise(
+        energies, first, first_step=first_step(chosen.stages[0], atoms.at(chosen.stages[0].sigma)), last=settings, revise=bounded,
+        callback=callback,
+    )  # fmt: skip
+    last, energy = results[-1], bounded(energies[len(results) - 1][0], results[0].point)
+    terms = energy.terms(last.point)
+    residual = float(np.sqrt(2 * terms.data)) / max(float(np.linalg.norm(data)), 1e-30)
+    if np.iscomplexobj(data) and last.stop is not Stop.CALLBACK:
+        _refuse_imaginary(A, last.point, data, residual, sigma * scale)
+    held = energy.bounds
     return Reconstruction(
-        last.point / np.float32(scale),
+        (last.point if held is None else last.point.clip(*held)) / np.float32(scale),
         last.value,
         last.stop,
         sum(result.iterations for result in results),
         sum(result.evaluations for result in results),
         chosen.stages[-1].weight,
         last.values,
+        terms.data,
+        terms.prior,
+        residual,
+        last.gradient_norm / float(np.sqrt(last.point.size)),
+        None if held is None else (held[0] / scale, held[1] / scale),
     )
 
 
@@ -113,20 +203,12 @@ def solve(
     *,
     free: NDArray[np.bool_] | None = None,
     trust: NDArray[np.float32] | None = None,
-    bounds: tuple[float, float] | None = (0.0, 255.0),
+    bounds: Pair | None = (0.0, 255.0),
     callback: Callable[[Progress], object] | None = None,
 ) -> list[Result]:
-    """The shared middle of all tasks, on 0..255: build the plan's energies and minimise them in turn."""
-    stride = min(chosen.stride, *operator.patch_shape)
-    stages = [
-        (
-            Energy(Prior(operator.at(stage.sigma), stage.penalty, stride), stage.weight, data, measure, bounds, trust),
-            stage.iterations,
-        )
-        for stage in chosen.stages
-    ]
+    """The shared middle of the four repairs, on 0..255: build the plan's energies and minimise them in turn."""
     return minimise(
-        stages,
+        stage_energies(chosen, operator, data, measure, bounds=bounds, trust=trust),
         np.ascontiguousarray(start, np.float32),
         first_step=first_step(chosen.stages[0], operator.at(chosen.stages[0].sigma)),
         free=free,
@@ -134,12 +216,37 @@ def solve(
     )
 
 
+def stage_energies(
+    chosen: Plan,
+    operator: AnalysisOperator,
+    data: NDArray[Any] | None,
+    measure: Any,
+    *,
+    bounds: Pair | None,
+    trust: NDArray[np.float32] | None = None,
+) -> list[tuple[Energy, int]]:
+    """The energy of every stage of a plan, and how many iterations it gets."""
+    stride = min(chosen.stride, *operator.patch_shape)
+    return [
+        (
+            Energy(Prior(operator.at(stage.sigma), stage.penalty, stride), stage.weight, data, measure, bounds, trust),
+            stage.iterations,
+        )
+        for stage in chosen.stages
+    ]
+
+
 def resolve(operator: AnalysisOperator | str | None, quality: str) -> AnalysisOperator:
     """The operator itself, a shipped or saved one by name, or the one that goes with the quality."""
-    if quality not in OPERATORS:
+    if not isinstance(quality, str) or quality not in OPERATORS:
         raise ValueError(f"quality: expected one of {', '.join(OPERATORS)}, got {quality!r}")
     if isinstance(operator, AnalysisOperator):
         return operator
+    if operator is not None and not isinstance(operator, str | os.PathLike):
+        raise ValueError(
+            f"operator: expected an AnalysisOperator, a shipped one's name or a file, got {type(operator).__name__}; "
+            "of a matrix, make one with cosparse.AnalysisOperator(matrix, patch_shape)"
+        )
     return load_operator(OPERATORS[quality] if operator is None else operator)
 
 
@@ -171,7 +278,7 @@ def _positive(number: float, name: str) -> float:
 
 
 def _checked(
-    y: ArrayLike, A: Any, shape: tuple[int, int]
+    y: ArrayLike, A: Any, shape: tuple[int, int], tolerance: float
 ) -> tuple[Any, NDArray[Any], tuple[int, int]]:
     """A as a LinearOperator that fits, and the data as a flat float32 or complex64 array."""
     from scipy.sparse.linalg import aslinearoperator
@@ -197,18 +304,57 @@ def _checked(
         gap, left, right = dot_gap(A, np.random.default_rng(0))
     except NotImplementedError:
         raise ValueError("A: has no adjoint; define rmatvec") from None
-    if not gap < 1e-3:
+    if not gap < tolerance:
         raise ValueError(
-            f"A: its adjoint is wrong (<A x, y> = {left:.6g}, <x, A* y> = {right:.6g}); "
-            "check rmatvec with cosparse.testing.dot_test"
+            f"A: its adjoint is wrong (<A x, y> = {left:.6g}, <x, A* y> = {right:.6g}, {gap:.2g} of ‖A x‖‖y‖ apart); "
+            "check rmatvec with cosparse.testing.dot_test, or if it need not be exact raise adjoint_tolerance"
         )
     return A, data, shape
 
 
-def _backprojection(A: Any, data: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Aᴴy times the factor for which A of it is nearest to y."""
-    image = np.asarray(A.rmatvec(data)).real.astype(np.float32)
-    seen = np.asarray(A.matvec(image))
+def _first_image(A: Any, data: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """The constant whose measurements are nearest to y, and Aᴴ of what is left, times the factor that suits best.
+
+    So a constant that is added to the image is added to its start as well.
+    """
+    flat = np.ones(shape[0] * shape[1], np.float32)
+    level, left = _nearest(A, flat, data)
+    image = np.asarray(A.rmatvec(left)).real.astype(np.float32)
+    factor, _ = _nearest(A, image, left)
+    return np.asarray(level * flat + factor * image, np.float32).reshape(shape)
+
+
+def _nearest(A: Any, image: NDArray[np.float32], data: NDArray[Any]) -> tuple[np.float32, NDArray[Any]]:
+    """The factor on an image for which its measurements are nearest to the data, and what of these is left."""
+    seen = np.asarray(A.matvec(image)).reshape(-1)
     energy = float(np.vdot(seen, seen).real)
-    factor = float(np.vdot(seen, data).real) / energy if energy > 0 else 0.0
-    return (image * np.float32(factor)).reshape(shape)
+    factor = np.float32(float(np.vdot(seen, data).real) / energy if energy > 0 else 0.0)
+    return factor, (data - factor * seen).astype(data.dtype)
+
+
+def _refuse_far(first: NDArray[np.float32], data_range: float) -> None:
+    """Refuse what was measured in other units than the data range says, as the first image shows."""
+    low, high = (float(end) for end in np.percentile(first, (1, 99)))
+    if high - low > 255 * FAR:
+        unit = data_range / 255
+        raise ValueError(
+            f"data_range: is {data_range:g}, but y seems to be of an image with values from about {low * unit:.3g} to "
+            f"{high * unit:.3g}; pass data_range, the value of white in the image"
+        )
+
+
+def _refuse_imaginary(
+    A: Any, image: NDArray[np.float32], data: NDArray[Any], residual: float, sigma: float
+) -> None:
+    """Refuse data of a complex image: they are far from fitted, and an imaginary part would fit them."""
+    if residual < 0.05 or residual < 3 * sigma * np.sqrt(2 * data.size) / float(np.linalg.norm(data)):
+        return
+    left = data - np.asarray(A.matvec(image.ravel())).reshape(-1)
+    imaginary = np.asarray(A.rmatvec(left)).imag.astype(np.float32)
+    _, rest = _nearest(A, imaginary, (-1j * left).astype(data.dtype))
+    explained = 1 - float(np.vdot(rest, rest).real) / float(np.vdot(left, left).real)
+    if explained > 0.25:
+        raise ValueError(
+            f"y: seems to be measured from a complex image: a real one misses {residual:.0%} of it, and an imaginary part "
+            "would explain much of that; reconstruct real images, as the real and the imaginary part one by one"
+        )

@@ -5,35 +5,62 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.reconstruction.planes import Caller, Plane, open_finite
+from cosparse.reconstruction.planes import Caller, Pages, Plane, open_finite
 
 
 def estimate_sigma(
-    image: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None
+    image: ArrayLike,
+    *,
+    data_range: float | None = None,
+    channel_axis: int | None = None,
+    alpha: bool = False,
 ) -> float:
     """The standard deviation of the noise in the image's own units, from its finest wavelets.
 
-    The mean over colours, and over the pages of a stack; :func:`denoise` and :func:`deblur` take each page's own.
+    The median of the diagonal details, as a normal deviation; the mean over channels and over the pages of a stack.
+    :func:`denoise` and :func:`deblur` take each page's own.
+
+    Parameters
+    ----------
+    image : array
+        (h, w), pages of it (..., h, w), or either with a channel axis; uint8, uint16 or float.
+    data_range : float, optional
+        The value of white. It does not change the result, but whole numbers of other types need it.
+    channel_axis : int, optional
+        The axis of the channels, if there is one.
+    alpha : bool
+        Whether the last channel is transparency, which is not looked at.
+
+    Returns
+    -------
+    float
+        The noise level; 0 for an image of a pixel or two.
+
+    References
+    ----------
+    D. L. Donoho, I. M. Johnstone: Ideal spatial adaptation by wavelet shrinkage. Biometrika 81(3), 1994.
+
+    Examples
+    --------
+    >>> import numpy as np, cosparse
+    >>> noisy = 0.5 + 0.1 * np.random.default_rng(0).standard_normal((64, 64))
+    >>> round(cosparse.estimate_sigma(noisy), 2)
+    0.1
     """
-    working, caller = open_finite(image, data_range, channel_axis)
-    return _estimate(working, caller.channel_axis is not None) * caller.data_range / 255.0
+    working, caller = open_finite(image, data_range, channel_axis, alpha=alpha)
+    return float(np.mean([_page_level(page) for page in working])) * caller.data_range / 255.0
 
 
-def page_levels(working: NDArray[np.float32], caller: Caller, sigma: float | None) -> list[float]:
+def page_levels(working: Pages, caller: Caller, sigma: float | None) -> list[float]:
     """The noise of every page on 0..255, given or estimated."""
-    colour = caller.channel_axis is not None
-    pages = working if working.ndim == (4 if colour else 3) else working[None]
     if sigma is None:
-        return [_estimate(page, colour) for page in pages]
-    return [caller.scale(checked(sigma))] * len(pages)
+        return [_page_level(page) for page in working]
+    return [caller.scale(checked(sigma))] * len(working)
 
 
-def _estimate(working: NDArray[np.float32], colour: bool) -> float:
-    """On 0..255; the mean over pages and colours. An image of a pixel or two has no noise to speak of."""
-    if colour and working.shape[-1] in (2, 4):
-        working = working[..., :-1]
-    planes = np.moveaxis(working, -1, 0) if colour else working
-    planes = planes.reshape(-1, *(working.shape[-3:-1] if colour else working.shape[-2:]))
+def _page_level(page: NDArray[np.float32]) -> float:
+    """On 0..255; the mean over the channels. An image of a pixel or two has no noise to speak of."""
+    planes = page[None] if page.ndim == 2 else np.moveaxis(page, -1, 0)
     if min(planes.shape[1:]) < 2:
         return 0.0
     levels = [_finest_wavelets(plane) for plane in planes if plane.min() < plane.max()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.images import default_range, from_working, to_working
+from cosparse.reconstruction.bounds import Extremes, Pair, chosen_bounds
 from cosparse.reconstruction.energy import Progress
 
 Plane = NDArray[np.float32]
+Pages = NDArray[np.float32]
 Callback = Callable[[Progress], object] | None
 
 # Told how many parts of how many are done, and the planes so far; True means stop.
@@ -26,157 +28,275 @@ OPPONENT = np.array([[1 / 3, 1 / 3, 1 / 3], [1 / 2, 0, -1 / 2], [1 / 4, -1 / 2, 
 _BACK = np.linalg.inv(OPPONENT.astype(float)).astype(np.float32)
 GAINS = tuple(float(np.linalg.norm(row)) for row in OPPONENT)
 
+FAR = 8.0  # data ranges: what spreads further was most likely given in other units
+OFF = 4.0  # data ranges: values further from zero lose bits in float32, and are shifted first
+
 
 @dataclass(frozen=True)
 class Channel:
-    """One grey plane: its pixels, how its noise relates to the image's, and its range if it has one."""
+    """One grey plane: its pixels, how its noise relates to the image's, and its bounds if it has any."""
 
     plane: Plane
     gain: float = 1.0
-    bounds: tuple[float, float] | None = (0.0, 255.0)
-
-    def clipped(self, result: Plane) -> Plane:
-        """A result within the range.
-
-        For tasks that leave out Eq. (bound): where neither data nor prior say much of fine detail, it is so stiff that
-        conjugate gradient comes to little else. On training photographs it costs deblurring 0.05 to 0.3 dB after as
-        many iterations and upscaling 0.02 dB; in noisy upscaling, where the prior weighs more, it is worth 0.005 dB
-        (benchmarks/tune.py --no-bounds).
-        """
-        return result if self.bounds is None else result.clip(*self.bounds)
+    bounds: Pair | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Caller:
-    """What the caller's array was like, so that the result is like it."""
+    """What the caller's array was like, so that the result is like it.
+
+    Attributes
+    ----------
+    dtype, shape, channel_axis
+        Of the array, without its transparency.
+    data_range : float
+        The value of white.
+    offset : float
+        What was taken away from all values, in the caller's units.
+    alpha : array or None
+        The transparency, as it came; colour axis last, and one long.
+    """
 
     dtype: np.dtype[Any]
+    shape: tuple[int, ...]
     data_range: float
     channel_axis: int | None
+    offset: float = 0.0
+    alpha: NDArray[Any] | None = None
 
     def scale(self, sigma: float) -> float:
         """A noise level in the caller's units as one on 0..255."""
         return sigma * 255.0 / self.data_range
 
+    def working_bounds(self, bounds: Pair | None) -> Pair | None:
+        """Bounds in the caller's units as those of the planes at work."""
+        if bounds is None:
+            return None
+        low, high = (self.scale(end - self.offset) for end in bounds)
+        return low, high
+
+    def paged(self, array: NDArray[Any]) -> NDArray[Any]:
+        """(pages, h, w[, channels]): an array laid out as the caller's; a view where that can be."""
+        if self.channel_axis is not None:
+            array = np.moveaxis(array, self.channel_axis, -1)
+        inner = array.shape[-2:] if self.channel_axis is None else array.shape[-3:]
+        return array.reshape(-1, *inner)
+
+    def unpaged(self, pages: NDArray[Any]) -> NDArray[Any]:
+        """The reverse; the pages may have another size than they had."""
+        inner = pages.shape[1:]
+        outer = self.shape[:-2] if self.channel_axis is None else _without(self.shape, self.channel_axis)[:-2]
+        array = pages.reshape(*outer, *inner)
+        return array if self.channel_axis is None else np.moveaxis(array, -1, self.channel_axis)
+
 
 def open_image(
-    image: ArrayLike, data_range: float | None, channel_axis: int | None, *, name: str = "image"
-) -> tuple[NDArray[np.float32], Caller]:
-    """The image as float32 on 0..255, colour last; NaN passes (inpainting asks for it), infinity does not."""
+    image: ArrayLike,
+    data_range: float | None,
+    channel_axis: int | None,
+    *,
+    alpha: bool = False,
+    name: str = "image",
+) -> tuple[Pages, Caller]:
+    """The image as float32 pages on 0..255, colour last; NaN passes (inpainting asks for it), infinity does not."""
     array = np.asarray(image)
-    if array.ndim < 2 or array.ndim > 4 or (array.ndim == 4 and channel_axis is None):
+    if array.ndim < 2 or (array.ndim == 2 and channel_axis is not None):
+        problem = "" if channel_axis is None else f" and channel_axis={channel_axis}"
         raise ValueError(
-            f"{name}: expected (h, w), a stack (pages, h, w), or either with a channel_axis; got shape {array.shape}"
+            f"{name}: expected (h, w), pages of it (..., h, w), or either with a channel_axis; "
+            f"got shape {array.shape}{problem}"
         )
-    if array.ndim == 3 and channel_axis is None and array.shape[-1] in (3, 4) and array.shape[1] > 4:
+    if array.ndim > 2 and channel_axis is None and array.shape[-1] in (3, 4) and array.shape[-2] > 4:
         raise ValueError(
             f"{name}: shape {array.shape} looks like a colour image; pass channel_axis=-1 "
             "(or move the pages of a stack to the first axis)"
         )
     if channel_axis is not None:
-        if not -array.ndim <= channel_axis < array.ndim or array.ndim == 2:
+        if not -array.ndim <= channel_axis < array.ndim:
             raise ValueError(f"channel_axis: {channel_axis} is not an axis of shape {array.shape}")
         channel_axis %= array.ndim
+    kept = None
+    if alpha:
+        if channel_axis is None or array.shape[channel_axis] < 2:
+            raise ValueError("alpha: the image has no channel beside a first; pass channel_axis, or alpha=False")
+        kept = np.moveaxis(array, channel_axis, -1)[..., -1:]
+        image = np.take(image, range(array.shape[channel_axis] - 1), axis=channel_axis)  # type: ignore[arg-type]
+        array = np.asarray(image)
     span = default_range(array, name=name) if data_range is None else float(data_range)
     if not (span > 0 and np.isfinite(span)):
         raise ValueError(f"data_range: must be positive and finite, got {data_range!r}")
-    working = to_working(image, data_range=span, name=name)  # not `array`, which has lost a masked array's mask
-    if channel_axis is not None:
-        working = np.moveaxis(working, channel_axis, -1)
-    return working, Caller(array.dtype, span, channel_axis)
+    offset = _offset(array, span)
+    working = to_working(image, data_range=span, offset=offset, name=name)  # not `array`: it has lost a mask
+    caller = Caller(array.dtype, array.shape, span, channel_axis, offset, kept)
+    return np.ascontiguousarray(caller.paged(working)), caller
 
 
 def open_finite(
-    image: ArrayLike, data_range: float | None, channel_axis: int | None
-) -> tuple[NDArray[np.float32], Caller]:
+    image: ArrayLike,
+    data_range: float | None,
+    channel_axis: int | None,
+    *,
+    alpha: bool = False,
+) -> tuple[Pages, Caller]:
     """As :func:`open_image`, and every value a number."""
-    working, caller = open_image(image, data_range, channel_axis)
+    working, caller = open_image(image, data_range, channel_axis, alpha=alpha)
     if np.isnan(working).any():
         raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
     return working, caller
 
 
-def close_image(working: NDArray[np.float32], caller: Caller) -> NDArray[Any]:
-    """Back to the caller's type, range and axis order."""
-    if caller.channel_axis is not None:
-        working = np.moveaxis(working, -1, caller.channel_axis)
-    return np.ascontiguousarray(
-        from_working(working, dtype=caller.dtype, data_range=caller.data_range)
-    )
+def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float | None) -> None:
+    """Refuse values on 0..255 of which nearly all spread far beyond it: their data_range was forgotten.
+
+    How they spread, not where they lie: a constant may be added to every value. Noise that was stated may spread them
+    too, but hardly beyond the data range.
+    """
+    limit = 255 * FAR + 6 * min(caller.scale(sigma or 0.0), 255.0)
+    if values.size == 0 or not float(values.max()) - float(values.min()) > limit:
+        return
+    some = values.reshape(-1)[:: max(1, values.size // 100_000)]
+    low, high = np.percentile(some, (1, 99))
+    if high - low > limit:
+        unit = caller.data_range / 255.0
+        low, high = low * unit + caller.offset, high * unit + caller.offset
+        raise ValueError(
+            f"data_range: is {caller.data_range:g}, but most values lie between {low:.4g} and {high:.4g}; pass "
+            "data_range, the value of white (255 for floats that were bytes), or scale the image"
+        )
+
+
+def page_bounds(
+    working: Pages, caller: Caller, bounds: object, levels: Sequence[float], known: NDArray[np.bool_] | None = None
+) -> list[Pair | None]:
+    """Between which values the result of every page must lie, in the caller's units."""
+    unit = caller.data_range / 255.0
+    return [
+        chosen_bounds(
+            bounds, caller.dtype, caller.data_range, _in_units(page, caller, None if known is None else known[i]),
+            level * unit,
+        )
+        for i, (page, level) in enumerate(zip(working, levels, strict=True))
+    ]  # fmt: skip
+
+
+def close_image(
+    pages: Pages, caller: Caller, bounds: Sequence[Pair | None], resize: Callable[[Plane], Plane] | None = None
+) -> NDArray[Any]:
+    """Back to the caller's type, range and axis order, within the bounds of each page.
+
+    `resize` brings the transparency, which is kept as it came, to another size.
+    """
+    values = from_working(pages, dtype=caller.dtype, data_range=caller.data_range, offset=caller.offset)
+    for page, pair in zip(values, bounds, strict=True):
+        if pair is not None and caller.dtype.kind == "f":  # exactly: the steps above may round past them
+            np.clip(page, *(caller.dtype.type(end) for end in pair), out=page)
+    if caller.alpha is not None:
+        alpha = caller.alpha.reshape(len(values), *caller.alpha.shape[-3:])
+        if resize is not None:
+            alpha = _resized(alpha, resize, caller)
+        values = np.concatenate([values, alpha], axis=-1)
+    return np.ascontiguousarray(caller.unpaged(values))
+
+
+def _resized(alpha: NDArray[Any], resize: Callable[[Plane], Plane], caller: Caller) -> NDArray[Any]:
+    """The transparency of every page in another size."""
+    large = np.stack([resize(to_working(page[..., 0], data_range=caller.data_range)) for page in alpha])
+    return from_working(large.clip(0, 255), dtype=alpha.dtype, data_range=caller.data_range)[..., None]
+
+
+def _in_units(page: NDArray[np.float32], caller: Caller, known: NDArray[np.bool_] | None) -> Extremes:
+    """Extremes in the caller's units."""
+    found = Extremes.of(page, known)
+    unit = caller.data_range / 255.0
+
+    def own(pair: Pair) -> Pair:
+        return pair[0] * unit + caller.offset, pair[1] * unit + caller.offset
+
+    return Extremes(found.count, own(found.pixels), own(found.blocks))
+
+
+def _offset(array: NDArray[Any], span: float) -> float:
+    """What to take away from values that lie far off zero, so that float32 keeps their differences: their mean.
+
+    None is taken away where it need not be, so that most images are worked on as they are.
+    """
+    if array.dtype.kind not in "fi" or array.size == 0:
+        return 0.0
+    finite = np.isfinite(array)
+    with np.errstate(over="ignore"):
+        mean = float(np.sum(array, where=finite, dtype=float)) / max(int(np.count_nonzero(finite)), 1)
+    return mean if np.isfinite(mean) and abs(mean) > OFF * span else 0.0
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return shape[:axis] + shape[axis + 1 :]
 
 
 def by_page(
-    image: NDArray[np.float32],
-    colour: bool,
+    pages: Pages,
     repair: Callable[[NDArray[np.float32], int, Callback], NDArray[np.float32]],
     callback: Callback = None,
-) -> NDArray[np.float32]:
-    """Repair the pages of a stack, or the one there is; `repair` gets a page, its number and whom to tell."""
-    if image.ndim == (3 if colour else 2):
-        return repair(image, 0, callback)
-    count = len(image)
-    return np.stack(
-        [repair(page, i, _telling(callback, page=i, pages=count)) for i, page in enumerate(image)]
-    )
-
-
-def _as_it_is(plane: Plane) -> Plane:
-    return plane
+) -> Pages:
+    """Repair every page; `repair` gets a page, its number and whom to tell."""
+    count = len(pages)
+    return np.stack([repair(page, i, _telling(callback, page=i, pages=count)) for i, page in enumerate(pages)])
 
 
 def by_plane(
     page: NDArray[np.float32],
-    colour: bool,
     start: Callable[[Channel], Plane],
     repair: Callable[[Channel, Plane, Callback], Plane],
-    resize: Callable[[Plane], Plane] = _as_it_is,
+    bounds: Pair | None = None,
     callback: Callback = None,
     finish: Finish | None = None,
-    clip: bool = False,
+    offset: float = 0.0,
 ) -> NDArray[np.float32]:
-    """Repair every plane of a page: colours as luma and opponents, alpha left as it is.
+    """Repair every plane of a page (h, w[, channels]): three channels as luma and opponents, others one by one.
 
-    `repair` gets a channel, what `start` made of it and whom to tell; `resize` brings an alpha plane to the size of
-    the repaired ones; `finish` goes over them all together at the end. With `clip` results are brought into the range.
+    `repair` gets a channel, what `start` made of it and whom to tell; `finish` goes over them all together at the end.
+    The result lies within the bounds. Callbacks are shown it with `offset` added.
     """
-    channels, join = _taken_apart(page, colour, resize)
+    channels, join = _taken_apart(page, bounds)
     planes = [start(channel) for channel in channels]
+
+    def shown(planes: list[Plane]) -> Plane:
+        joined = join(planes)
+        return joined + np.float32(offset) if offset else joined
+
     for i, channel in enumerate(channels):
-        shown = channel.clipped if clip else _as_it_is
 
         def view(
-            point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :], shown: Any = shown
+            point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]
         ) -> Plane:
-            return join([*before, shown(point), *after])
+            return shown([*before, point, *after])
 
         told = _telling(callback, plane=i, planes=len(planes))
         if finish is not None and i == len(channels) - 1:
-            last = _Last(told, join)
+            last = _Last(told, shown)
             told = None if callback is None else last
-        planes[i] = shown(repair(channel, planes[i], _telling(told, view=view)))
+        planes[i] = repair(channel, planes[i], _telling(told, view=view))
     if finish is None or last.stopped:
         return join(planes)
     return join(finish(channels, planes, last.report))
 
 
 def _taken_apart(
-    page: NDArray[np.float32], colour: bool, resize: Callable[[Plane], Plane]
+    page: NDArray[np.float32], bounds: Pair | None
 ) -> tuple[list[Channel], Callable[[list[Plane]], NDArray[np.float32]]]:
-    """The channels to repair, and how to make a page of their planes again."""
-    if not colour:
-        return [Channel(page)], lambda planes: planes[0]
-    count = page.shape[-1]
-    if count in (2, 4):  # grey or RGB with transparency
-        channels, join = _taken_apart(page[..., :-1], True, resize)
-        alpha = resize(page[..., -1])[..., None]
-        return channels, lambda planes: np.concatenate([join(planes), alpha], axis=-1)
-    if count != 3:
-        channels = [Channel(np.ascontiguousarray(page[..., c])) for c in range(count)]
-        return channels, lambda planes: np.stack(planes, axis=-1)
+    """The channels to repair, and how to make a page within the bounds of their planes again."""
+
+    def within(joined: NDArray[np.float32]) -> NDArray[np.float32]:
+        return joined if bounds is None else joined.clip(*bounds)
+
+    if page.ndim == 2:
+        return [Channel(page, bounds=bounds)], lambda planes: within(planes[0])
+    if page.shape[-1] != 3:
+        channels = [Channel(np.ascontiguousarray(page[..., c]), bounds=bounds) for c in range(page.shape[-1])]
+        return channels, lambda planes: within(np.stack(planes, axis=-1))
     opponents = np.moveaxis(page @ OPPONENT.T, -1, 0)
-    luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0])
-    chroma = [replace(luma, plane=np.ascontiguousarray(opponents[i]), gain=GAINS[i], bounds=None) for i in (1, 2)]
-    return [luma, *chroma], lambda planes: np.stack(planes, axis=-1) @ _BACK.T
+    luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0], bounds)
+    chroma = [Channel(np.ascontiguousarray(opponents[i]), GAINS[i]) for i in (1, 2)]
+    return [luma, *chroma], lambda planes: within(np.stack(planes, axis=-1) @ _BACK.T)
 
 
 class _Last:
@@ -199,7 +319,7 @@ class _Last:
         if self.callback is None or self.latest is None:  # no one to tell, or nothing was to be repaired
             return False
         done, view = self.latest.iteration, lambda point: self.join(planes)
-        now = replace(self.latest, iteration=done + number, iterations=done + total, point=planes[-1], view=view)
+        now = replace(self.latest, iteration=done + number, iterations=done + total, point=planes[-1], second_pass=True, view=view)
         return self.callback(now) is True
 
 

@@ -6,6 +6,7 @@ Every constant here was chosen on photographs of `data/train` by `benchmarks/tun
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from cosparse.penalty import Penalty
 _Constants = tuple[float, float, int]  # weight, nu, iterations of a stage
 _Factors = tuple[float, float, float, int]  # noise level, factor on the weights, on nu, iterations
 
+Quality = Literal["fast", "balanced", "best"]
 OPERATORS = {"fast": "default", "balanced": "default", "best": "default"}
 QUALITIES = tuple(OPERATORS)
 
