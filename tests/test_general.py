@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
+from skimage.data import shepp_logan_phantom
+from skimage.transform import resize
 
-from cosparse import Stop, psnr, reconstruct
+from cosparse import Settings, Stop, psnr, reconstruct
 from cosparse.reconstruction import measurement
 
 SHAPE = (32, 32)
@@ -116,6 +118,125 @@ def test_the_record_is_true(scene, half):
     assert (np.diff(result.energies) <= 0).all()
     assert result.weight == pytest.approx(0.5)
     np.testing.assert_allclose(result.image, seen[-1].image / 255, atol=1e-6)
+
+
+def test_the_terms_of_the_energy_are_told(scene, half):
+    y = half @ scene.ravel() + np.random.default_rng(0).normal(0, 0.02, half.shape[0])
+    result = reconstruct(y, half, SHAPE, sigma=0.02, bounds=None)
+    misfit = np.linalg.norm(half @ result.image.ravel() - y)
+    assert result.residual == pytest.approx(misfit / np.linalg.norm(y), rel=1e-4)
+    assert result.data_term == pytest.approx(0.5 * (255 * misfit) ** 2, rel=1e-4)
+    assert result.data_term + result.prior_term == pytest.approx(result.energy, rel=1e-6)
+    assert result != reconstruct(y, half, SHAPE, sigma=0.02)  # and not an error
+
+
+def test_it_says_whether_it_converged(scene, half):
+    """Near the minimum the gradient is next to nothing; short of it, it is not, and neither is said to be otherwise."""
+    y = half @ scene.ravel()
+    settled, short = (
+        reconstruct(y, half, SHAPE, sigma=0.02, settings=Settings(iterations=count, step_tolerance=0, **tolerance))
+        for count, tolerance in ((2000, {"decrease_tolerance": 1e-9}), (5, {}))
+    )
+    assert settled.stop.converged and settled.stop is not Stop.ITERATIONS
+    assert short.stop is Stop.ITERATIONS and not short.stop.converged
+    assert settled.gradient_norm < 0.02 < short.gradient_norm and settled.energy < short.energy
+    assert reconstruct(y, half, SHAPE, sigma=0.02).stop.converged
+
+
+@pytest.fixture(scope="module")
+def tomograph():
+    """(matrix of 20 angles, phantom): parallel rays, each pixel shared out among the two bins it falls between."""
+    side, image = 48, resize(shepp_logan_phantom(), (48, 48), anti_aliasing=True)
+    row, column = np.indices((side, side)).reshape(2, -1) - (side - 1) / 2
+    bins, pixels, shares = [], [], []
+    for number, angle in enumerate(np.linspace(0, np.pi, 20, endpoint=False)):
+        place = column * np.cos(angle) + row * np.sin(angle) + side
+        for near in (0, 1):
+            bins.append(number * 2 * side + np.floor(place).astype(int) + near)
+            pixels.append(np.arange(side**2))
+            shares.append(np.abs(1 - near - (place - np.floor(place))))
+    where = np.concatenate(bins), np.concatenate(pixels)
+    return sparse.csr_array((np.concatenate(shares), where), shape=(40 * side, side**2)), image
+
+
+def test_tomography_ends_near_its_minimum(tomograph):
+    """Few angles are badly conditioned: the default goes on for as long as that takes."""
+    A, image = tomograph
+    y = A @ image.ravel()
+    sigma = 0.01 * float(np.sqrt(np.mean(y**2)))
+    y = y + np.random.default_rng(0).normal(0, sigma, y.shape)
+    usual = reconstruct(y, A, image.shape, sigma=sigma)
+    further = Settings(iterations=3000, step_tolerance=0, decrease_tolerance=1e-8)
+    minimum = reconstruct(y, A, image.shape, sigma=sigma, settings=further)
+    assert usual.stop.converged
+    assert psnr(image, usual.image) > psnr(image, minimum.image) - 0.5
+
+
+def test_an_adjoint_that_is_nearly_one_may_be_used(tomograph):
+    """As unfiltered back-projection that interpolates in another way; refused unless it is asked for."""
+    A, image = tomograph
+    y = A @ image.ravel()
+    smooth = sparse.diags_array([0.01, 0.98, 0.01], offsets=[-1, 0, 1], shape=(len(y), len(y)))
+    nearly = LinearOperator(A.shape, matvec=lambda s: A @ s, rmatvec=lambda v: A.T @ (smooth @ v), dtype=float)
+    sigma = 0.01 * float(np.sqrt(np.mean(y**2)))
+    with pytest.raises(ValueError, match="^A: .*adjoint_tolerance"):
+        reconstruct(y, nearly, image.shape, sigma=sigma)
+    found = reconstruct(y, nearly, image.shape, sigma=sigma, adjoint_tolerance=0.05)
+    assert psnr(image, found.image) > psnr(image, reconstruct(y, A, image.shape, sigma=sigma).image) - 1
+
+
+# -- where values lie ----------
+
+
+@pytest.mark.parametrize("shift", [-1000.0, -0.5, 3.0])
+def test_adding_a_constant_adds_it_to_the_result(shift, scene):
+    image = 0.3 + 0.4 * scene
+    for A in (measurement.identity(SHAPE), measurement.fourier_sampling(measurement.radial_mask(SHAPE, 0.5))):
+        y, more = (A.matvec(values.ravel().astype(np.float32)) for values in (image, np.full(SHAPE, shift)))
+        expected = reconstruct(y, A, SHAPE, sigma=0.02).image + shift
+        np.testing.assert_allclose(reconstruct(y + more, A, SHAPE, sigma=0.02).image, expected, atol=5e-3)
+
+
+def test_bounds_apply_where_the_image_lies_in_them(scene, half):
+    inside = reconstruct(half @ scene.ravel(), half, SHAPE)
+    assert inside.bounds == (0.0, 1.0) and inside.image.min() >= 0 and inside.image.max() <= 1
+    below = reconstruct(half @ (scene - 0.5).ravel(), half, SHAPE)
+    assert below.bounds is None and below.image.mean() == pytest.approx(scene.mean() - 0.5, abs=0.02)
+    stated = reconstruct(half @ scene.ravel(), half, SHAPE, bounds=(0.1, None))
+    assert stated.bounds == (0.1, np.inf) and stated.image.min() == pytest.approx(0.1)
+
+
+def test_a_forgotten_data_range_is_named(scene, half):
+    y = half @ (255 * scene).ravel()
+    with pytest.raises(ValueError, match="^data_range: is 1, but y"):
+        reconstruct(y, half, SHAPE)
+    assert psnr(255 * scene, reconstruct(y, half, SHAPE, data_range=255).image, data_range=255) > 25
+
+
+def test_a_complex_image_is_refused_and_a_real_one_with_complex_coils_is_not(scene):
+    """Multi-coil magnetic resonance imaging: every coil sees the image through a sensitivity of its own."""
+    down, across = np.indices(SHAPE) / 32
+    coils = [np.exp(-((down - a) ** 2) - (across - b) ** 2 + 2j * a) for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))]
+    masks = [measurement.variable_density_mask(SHAPE, 0.4, rng=number) for number in range(4)]
+
+    def forward(image):
+        return np.concatenate(
+            [np.fft.fft2(c * image.reshape(SHAPE), norm="ortho")[m] for c, m in zip(coils, masks, strict=True)]
+        )
+
+    def adjoint(y):
+        image, at = np.zeros(SHAPE, complex), 0
+        for coil, mask in zip(coils, masks, strict=True):
+            full = np.zeros(SHAPE, complex)
+            full[mask] = y[at : at + mask.sum()]
+            image += coil.conj() * np.fft.ifft2(full, norm="ortho")
+            at += mask.sum()
+        return image.ravel()
+
+    A = LinearOperator((sum(m.sum() for m in masks), 1024), matvec=forward, rmatvec=adjoint, dtype=complex)
+    assert psnr(scene, reconstruct(forward(scene), A, SHAPE).image) > 35
+    with pytest.raises(ValueError, match="^y: .*complex image"):
+        reconstruct(forward(scene * np.exp(2j * down)), A, SHAPE)
 
 
 def test_a_callback_stops_it(scene, half):

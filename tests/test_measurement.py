@@ -112,3 +112,18 @@ def test_a_radial_mask_is_lines_that_thin_out():
     for fraction in (-0.1, 1.01, np.nan):
         with pytest.raises(ValueError, match="^fraction: "):
             measurement.radial_mask((8, 8), fraction)
+
+
+def test_hadamard_sensing_takes_rows_of_a_hadamard_matrix():
+    """Every row is that of SciPy's matrix, its columns with one sign each."""
+    from scipy.linalg import hadamard
+
+    A = measurement.hadamard_sensing((4, 8), 20)
+    rows = np.stack([A.matvec(column) for column in np.eye(32, dtype=np.float32)], axis=1)
+    magnitudes = np.abs(rows)
+    np.testing.assert_allclose(magnitudes, 1 / np.sqrt(32), rtol=1e-5)
+    np.testing.assert_allclose(rows @ rows.T, np.eye(20), atol=1e-5)
+    known = {tuple(row) for row in hadamard(32)}
+    signs = np.sign(rows)
+    # With the signs of any one row taken out, another row is a product of two rows of the matrix: again one of them.
+    assert all(tuple((signs[0] * row).astype(int)) in known for row in signs)

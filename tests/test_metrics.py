@@ -64,3 +64,20 @@ def test_ssim_needs_a_window():
     for shape, axis in (((10, 20), None), ((3, 20, 10), 0), ((10, 20, 3), -1)):
         with pytest.raises(ValueError, match="11x11"):
             ssim(np.zeros(shape), np.zeros(shape), channel_axis=axis)
+
+
+@pytest.mark.parametrize("measure", [psnr, ssim])
+def test_images_on_different_scales_are_not_compared(measure, photograph):
+    for other in (photograph / 255, photograph.astype(np.uint16)):
+        with pytest.raises(ValueError, match="^a, b: .*different ranges"):
+            measure(photograph, other)
+        with pytest.raises(ValueError, match="^a, b: .*different ranges"):
+            measure(other, photograph)
+    assert measure(photograph, photograph.astype(float), data_range=255) in (1.0, float("inf"))
+
+
+@pytest.mark.parametrize("measure", [psnr, ssim])
+@pytest.mark.parametrize("span", [0, -1.0, float("nan"), float("inf")])
+def test_the_data_range_is_positive(measure, span, photograph):
+    with pytest.raises(ValueError, match="^data_range: "):
+        measure(photograph, photograph, data_range=span)

@@ -8,18 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from cosparse.reconstruction.bounds import Extremes, stated
 from cosparse.reconstruction.planes import GAINS, OPPONENT, by_page, by_plane, close_image, open_image
 
 
-def apply(image, colour, change, **more):
-    """Change every plane of an image."""
+def apply(pages, change, **more):
+    """Change every plane of every page."""
     return by_page(
-        image,
-        colour,
+        pages,
         lambda page, number, told: by_plane(
-            page, colour, lambda channel: channel.plane, lambda channel, start, told: change(channel), **more
+            page, lambda channel: channel.plane, lambda channel, start, told: change(channel), **more
         ),
     )
+
+
+def as_it_is(channel):
+    return channel.plane
 
 
 LAYOUTS = [
@@ -34,6 +38,10 @@ LAYOUTS = [
     ((5, 7, 6), -1),
     ((2, 5, 7, 3), -1),
     ((2, 3, 5, 7), 1),
+    ((2, 3, 5, 7), None),
+    ((2, 2, 3, 5, 7), None),
+    ((2, 2, 5, 7, 3), -1),
+    ((3, 2, 2, 5, 7), 0),
 ]
 
 
@@ -45,8 +53,8 @@ def test_in_and_out_again(shape, axis, dtype, data):
     elements = st.floats(0, 1, width=32) if np.dtype(dtype).kind == "f" else None
     image = data.draw(hnp.arrays(dtype, shape, elements=elements))
     working, caller = open_image(image, None, axis)
-    assert working.dtype == np.float32 and working.max() <= 255
-    back = close_image(apply(working, axis is not None, lambda channel: channel.plane), caller)
+    assert working.dtype == np.float32 and working.max() <= 255 and working.ndim == 3 + (axis is not None)
+    back = close_image(apply(working, as_it_is), caller, [None] * len(working))
     assert back.dtype == image.dtype and back.shape == image.shape and back.flags.c_contiguous
     if image.dtype.kind == "u":
         np.testing.assert_array_equal(back, image)
@@ -55,10 +63,10 @@ def test_in_and_out_again(shape, axis, dtype, data):
 
 
 def test_colour_becomes_luma_and_two_opponents():
-    image = np.random.default_rng(0).random((4, 6, 3)).astype(np.float32) * 255
+    image = np.random.default_rng(0).random((1, 4, 6, 3)).astype(np.float32) * 255
     seen = []
-    apply(image, True, lambda channel: (seen.append(channel), channel.plane)[1])
-    np.testing.assert_allclose(seen[0].plane, image.mean(-1), rtol=1e-5)
+    apply(image, lambda channel: (seen.append(channel), channel.plane)[1], bounds=(0.0, 255.0))
+    np.testing.assert_allclose(seen[0].plane, image[0].mean(-1), rtol=1e-5)
     assert [channel.bounds for channel in seen] == [(0.0, 255.0), None, None]
     grey = np.repeat(image[..., :1], 3, axis=-1)
     assert np.abs(grey @ OPPONENT[1:].T).max() < 1e-4
@@ -69,24 +77,63 @@ def test_noise_of_a_channel_is_the_images_times_its_gain():
     np.testing.assert_allclose((noise @ OPPONENT.T).std(axis=0), GAINS, rtol=0.02)
 
 
-def test_alpha_is_not_repaired_only_resized():
-    image = np.random.default_rng(0).random((4, 6, 4)).astype(np.float32)
-    result = apply(image, True, lambda channel: channel.plane * 0)
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_alpha_is_not_repaired_only_resized(axis):
+    """To the last bit of its double precision."""
+    image = np.moveaxis(np.random.default_rng(0).random((4, 6, 4)), -1, axis)
+    working, caller = open_image(image, None, axis, alpha=True)
+    black = apply(working, lambda channel: channel.plane * 0)
+    result = np.moveaxis(close_image(black, caller, [None]), axis, -1)
     assert not result[..., :3].any()
-    np.testing.assert_array_equal(result[..., 3], image[..., 3])
-    half = apply(image, True, lambda channel: channel.plane[::2, ::2], resize=lambda plane: plane[::2, ::2])
-    assert half.shape == (2, 3, 4)
+    np.testing.assert_array_equal(result[..., 3], np.moveaxis(image, axis, -1)[..., 3])
+    half = apply(working, lambda channel: channel.plane[::2, ::2])
+    small = close_image(half, caller, [None], lambda plane: plane[::2, ::2])
+    np.testing.assert_allclose(np.moveaxis(small, axis, -1), np.moveaxis(image, axis, -1)[::2, ::2], atol=1e-6)
+
+
+def test_the_result_lies_within_the_bounds_of_its_page():
+    """Exactly, in the caller's units, colours and all; and where there are none it lies where it lies."""
+    image = np.random.default_rng(0).random((2, 5, 7, 3))
+    working, caller = open_image(image, 4.1, -1)
+    pages = [
+        by_plane(page, lambda channel: channel.plane, lambda channel, start, told: 300 * channel.plane - 900, bounds)
+        for page, bounds in zip(working, (caller.working_bounds((0.3, 3.7)), None), strict=True)
+    ]
+    result = close_image(np.stack(pages), caller, [(0.3, 3.7), None])
+    assert 0.3 <= result[0].min() < 0.3001 and 3.6999 < result[0].max() <= 3.7
+    assert result[1].min() < -3 and result[1].max() > 10
+
+
+@given(
+    low=st.floats(0, 0.4), high=st.floats(0.6, 1), sigma=st.sampled_from([0.01, 0.1, 0.3]), seed=st.integers(0, 9)
+)
+def test_noise_does_not_hide_where_the_values_lie(low, high, sigma, seed):
+    """In [0, 1] they are found to be, but for their noise; somewhat beyond it they are not, however noisy."""
+    scene = np.kron([[low, high], [high, low]], np.ones((32, 32)))
+    noise = sigma * np.random.default_rng(seed).standard_normal(scene.shape)
+    assert Extremes.of(scene + noise).within((0, 1), sigma)
+    for shift in (-low - 1.5 * sigma, 1 - high + 1.5 * sigma):
+        assert not Extremes.of(scene + shift + noise).within((0, 1), sigma)
+    known = np.random.default_rng(seed).random(scene.shape) < 0.3
+    hidden = np.where(known, scene + noise, 1e9)
+    assert Extremes.of(hidden, known).within((0, 1), sigma)
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (0, 0), "always", 3, (0,), (0, "x"), (np.nan, 1)])
+def test_bounds_that_are_none_are_refused(bounds):
+    with pytest.raises(ValueError, match="^bounds: "):
+        stated(bounds)
 
 
 @pytest.mark.parametrize(
     "image, axis, message",
     [
         (np.zeros(5), None, "image: expected"),
-        (np.zeros((2, 2, 2, 2)), None, "image: expected"),
+        (np.zeros((2, 9, 9, 3)), None, "image: .*looks like a colour image"),
         (np.zeros((9, 9, 3)), None, "image: .*looks like a colour image.*channel_axis=-1"),
         (np.zeros((9, 9, 4)), None, "image: .*channel_axis=-1"),
         (np.zeros((9, 9, 3)), 3, "channel_axis: 3"),
-        (np.zeros((9, 9)), 0, "channel_axis: 0"),
+        (np.zeros((9, 9)), 0, r"image: .*channel_axis=0"),
         (np.zeros((0, 9)), None, "image: is empty"),
         (np.zeros((9, 0, 3)), -1, "image: is empty"),
         (np.full((3, 3), np.inf), None, "image: has infinite"),

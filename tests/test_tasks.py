@@ -148,14 +148,14 @@ def test_known_pixels_and_alpha_keep_every_bit(dtype, channels, colour):
         image = image / dtype(255) + dtype(0.001)
     missing = np.random.default_rng(0).random(image.shape[:2]) < 0.4
     axis = -1 if channels else None
-    filled = inpaint(image, missing, channel_axis=axis)
+    filled = inpaint(image, missing, channel_axis=axis, alpha=channels == 4)
     assert filled.dtype == image.dtype
     np.testing.assert_array_equal(filled[~missing], image[~missing])
     if channels == 4:
         np.testing.assert_array_equal(filled[..., 3], image[..., 3])
         for task in ("denoise", "deblur"):
-            repaired = TASKS[task](image, sigma=5, channel_axis=-1)
-            np.testing.assert_allclose(repaired[..., 3], image[..., 3], rtol=1e-6)
+            repaired = TASKS[task](image, sigma=5, channel_axis=-1, alpha=True)
+            np.testing.assert_array_equal(repaired[..., 3], image[..., 3])
     np.testing.assert_array_equal(denoise(image, 0, channel_axis=axis), image)
 
 
@@ -292,11 +292,10 @@ def test_the_callback_sees_the_page_in_its_own_colours(task, channels, stack, co
     seen = []
     result = TASKS[task](np.moveaxis(image, -1, 0), channel_axis=0, callback=seen.append)
     result = 255 * np.moveaxis(result, 0, -1)
-    solved = channels - (channels in (2, 4))
     order = [(progress.page, progress.plane) for progress in seen]
     assert order == sorted(order)
-    assert set(order) == {(i, j) for i in range(1 + stack) for j in range(solved)}
-    assert {(progress.pages, progress.planes) for progress in seen} == {(1 + stack, solved)}
+    assert set(order) == {(i, j) for i in range(1 + stack) for j in range(channels)}
+    assert {(progress.pages, progress.planes) for progress in seen} == {(1 + stack, channels)}
     for number, expected in enumerate(result if stack else [result]):
         images = [progress.image for progress in seen if progress.page == number]
         np.testing.assert_allclose(images[-1], expected, atol=1e-3)
@@ -313,6 +312,129 @@ def test_the_callback_sees_opponent_colours_for_what_they_are(colour):
         assert progress.image.shape == grey.shape and abs(progress.image.mean() - grey.mean()) < 2
         assert progress.point.shape == grey.shape[:2]
         assert np.abs(progress.point).max() < 2 if progress.plane else progress.point.mean() > 20
+
+
+# -- where values lie, and between which bounds ----------
+
+SHIFTS = [-1000.0, -0.5, 3.0, 100.0]
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("axis", [None, -1])
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_adding_a_constant_adds_it_to_the_result(task, axis, shift, colour):
+    """The atoms are blind to the mean. Within [0, 1] the unshifted image's bounds do not act."""
+    image = 0.3 + 0.4 * (colour[:24, :28] / 255)
+    image = image + noise(image.shape, 0.02)
+    image = image if axis else image[..., 0]
+    expected = TASKS[task](image, channel_axis=axis) + shift
+    np.testing.assert_allclose(TASKS[task](image + shift, channel_axis=axis), expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_image_noise_and_range_scale_together(task, clean):
+    """Also where values lie outside of [0, data_range]: Hounsfield units, say."""
+    image = clean[:32, :32] - 0.3 + noise((32, 32), 0.02)
+    sigma = {} if task == "inpaint" else {"sigma": 0.02}
+    expected = TASKS[task](image, **sigma)
+    scaled = TASKS[task](4096 * image, data_range=4096, **{name: 4096 * value for name, value in sigma.items()})
+    np.testing.assert_array_equal(scaled / 4096, expected)
+
+
+def test_what_lies_outside_the_range_is_repaired_there():
+    """Air at -1000, and a hole at -10.5 °C."""
+    scene = np.kron([[-1000.0, 40.0], [300.0, -1000.0]], np.ones((32, 32)))
+    noisy = scene + noise(scene.shape, 40)
+    error = denoise(noisy, 40, data_range=4096) - scene
+    assert np.sqrt(np.mean(error**2)) < 12
+    field = -10.5 + noise((40, 40), 0.01)
+    hole = np.zeros(field.shape, bool)
+    hole[15:22, 10:20] = True
+    assert np.abs(inpaint(field, hole)[hole] + 10.5).max() < 0.05
+
+
+def test_results_lie_where_the_data_do():
+    """A binary picture comes back between 0 and 1, which is nearer to the truth; without bounds it does not."""
+    binary = (np.indices((64, 64)).sum(axis=0) % 16 < 8).astype(float)
+    noisy = binary + noise(binary.shape, 0.1)
+    held, free = denoise(noisy, 0.1), denoise(noisy, 0.1, bounds=None)
+    assert held.min() == 0 and held.max() == 1 and free.min() < -0.02 and free.max() > 1.02
+    assert psnr(binary, held) > psnr(binary, free) + 0.3
+    mask = np.random.default_rng(0).random(binary.shape) < 0.5
+    assert inpaint(binary, mask).min() >= 0 and inpaint(binary, mask).max() <= 1
+    rgb = np.stack([binary, 1 - binary, binary], axis=-1)
+    held = denoise(rgb + noise(rgb.shape, 0.1), 0.1, channel_axis=-1)
+    assert held.min() == 0 and held.max() == 1
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("bounds", [(0.2, 0.6), (None, 0.6), (0.2, None)])
+def test_stated_bounds_hold(task, bounds, clean):
+    image = clean[:32, :32]
+    more = {"sigma": 0.02} if task == "inpaint" else {}
+    result = TASKS[task](image, bounds=bounds, **more)
+    assert result.min() == (bounds[0] or result.min()) and result.max() == (bounds[1] or result.max())
+    assert image.min() < 0.2 and image.max() > 0.6
+
+
+def test_whole_numbers_lie_in_their_type():
+    """Below zero too, where the type has it, and beyond a stated range."""
+    hounsfield = (np.kron([[-1000, 40], [300, -1000]], np.ones((24, 24))) + noise((48, 48), 40)).astype(np.int16)
+    assert denoise(hounsfield, 40, data_range=4096).min() < -1000
+    twelve = np.where(np.indices((32, 32))[0] > 15, 4095, 200).astype(np.uint16)
+    assert abs(int(denoise(twelve + np.uint16(300), 20, data_range=4095).max()) - 4395) < 30
+
+
+def test_every_channel_of_an_array_is_repaired():
+    """Two of fluorescence, or red, green, blue and infrared: nothing is taken for transparency unasked."""
+    for channels in (2, 4):
+        clean = np.stack([np.kron([[0.2, 0.7], [0.5, 0.3]], np.ones((20, 20)))] * channels, axis=0)
+        noisy = clean + noise(clean.shape, 0.1)
+        repaired = denoise(noisy, 0.1, channel_axis=0)
+        assert min(psnr(*pair) for pair in zip(clean, repaired, strict=True)) > 28
+        kept = denoise(noisy, 0.1, channel_axis=0, alpha=True)
+        np.testing.assert_array_equal(kept[-1], noisy[-1])
+        assert psnr(clean[0], kept[0]) > 28
+    larger = upscale(np.repeat(clean[..., None], 4, axis=-1)[0], 2, channel_axis=-1, alpha=True)
+    assert larger.shape == (80, 80, 4)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_leading_axes_are_pages(task, clean):
+    pages = np.stack([clean[:16, :20], clean[16:32, :20], clean[32:48, :20], clean[48:64, :20]])
+    sigma = {} if task == "inpaint" else {"sigma": 0.05}
+    expected = TASKS[task](pages, **sigma)
+    five = TASKS[task](pages.reshape(2, 1, 2, 16, 20), **sigma)
+    np.testing.assert_array_equal(five, expected.reshape(2, 1, 2, *expected.shape[1:]))
+
+
+def test_a_masked_array_brings_its_mask(clean, colour):
+    mask = np.random.default_rng(0).random(clean.shape) < 0.3
+    masked = np.ma.masked_array(np.where(mask, -99.0, clean), mask)
+    expected = inpaint(clean, mask)
+    for given in (inpaint(masked), inpaint(masked, masked.mask), inpaint(masked, np.zeros(mask.shape, bool))):
+        assert not isinstance(given, np.ma.MaskedArray)
+        np.testing.assert_array_equal(given, expected)
+    mask = np.random.default_rng(0).random(colour.shape) < 0.1
+    pixels = inpaint(np.ma.masked_array(colour, mask), mask, channel_axis=-1)
+    np.testing.assert_array_equal(pixels, inpaint(colour, mask.any(axis=-1), channel_axis=-1))
+
+
+def test_kernels_have_names(clean):
+    blurred = convolve(clean, measurement.gaussian_kernel(1.5), mode="nearest")
+    expected = deblur(blurred, measurement.gaussian_kernel(1.5), sigma=0.01)
+    np.testing.assert_array_equal(deblur(blurred, "gaussian:1.5", sigma=0.01), expected)
+
+
+def test_progress_tells_stage_weight_and_second_pass(clean):
+    seen = []
+    inpaint(clean[:32, :32], checkered(clean[:32, :32]), quality="fast", callback=seen.append)
+    stages = [progress.stage for progress in seen if not progress.second_pass]
+    assert stages == [0] * 12 + [1] * 24
+    assert [progress.second_pass for progress in seen] == [False] * 36 + [True] * (len(seen) - 36) and len(seen) > 36
+    weights = []
+    denoise(clean[:32, :32], 0.1, weight=0.7, grouping=False, callback=lambda progress: weights.append(progress.weight))
+    assert set(weights) == {0.7}
 
 
 # -- what is refused ----------
@@ -343,6 +465,19 @@ SPOILT = np.where(np.arange(144).reshape(12, 12) == 1, np.nan, SQUARE)
         (lambda: denoise(np.full((5, 5), np.inf), 0.1), "image: has infinite"),
         (lambda: denoise(np.zeros((0, 5)), 0.1), "image: is empty"),
         (lambda: denoise(np.zeros((9, 9, 3)), 0.1), "image: .*channel_axis"),
+        (lambda: denoise(255 * SQUARE, 0.1), "data_range: is 1, but most values lie between .* pass data_range"),
+        (lambda: denoise(255 * SQUARE, 25), "data_range: is 1"),
+        (lambda: inpaint(255 * SQUARE, HALF), "data_range: is 1"),
+        (lambda: upscale(255 * SQUARE, 2), "data_range: is 1"),
+        (lambda: deblur(255 * SQUARE, BOX), "data_range: is 1"),
+        (lambda: denoise(SQUARE, 0.1, bounds=(1, 0)), "bounds: "),
+        (lambda: denoise(SQUARE, 0.1, alpha=True), "alpha: "),
+        (lambda: denoise(SQUARE, 0.1, operator=np.eye(64)), "operator: .*AnalysisOperator"),
+        (lambda: inpaint(SQUARE), "mask: say which"),
+        (lambda: deblur(SQUARE, "gauss:2"), "kernel: 'gauss:2' is not understood; use gaussian:SIGMA"),
+        (lambda: deblur(SQUARE, "gaussian"), "kernel: 'gaussian' is not"),
+        (lambda: deblur(SQUARE, "box:4"), "kernel: .*odd"),
+        (lambda: deblur(SQUARE, [["a"]]), "kernel: "),
         (lambda: upscale(SQUARE, 1), "factor: .*got 1"),
         (lambda: upscale(SQUARE, 2.5), "factor: .*got 2.5"),
         (lambda: upscale(SQUARE, 5), "factor: "),

@@ -119,7 +119,9 @@ def to_working(
 def from_working(
     values: npt.ArrayLike, *, dtype: npt.DTypeLike, data_range: float | None = None, offset: float = 0.0
 ) -> Array:
-    """Return `values` on 0..255 as `dtype`, the inverse of :func:`to_working`: integers rounded and clipped, floats not.
+    """Return `values` on 0..255 as `dtype`, the inverse of :func:`to_working`.
+
+    Integers are rounded and clipped, floats neither.
 
     >>> from_working([-3.0, 127.4, 300.0], dtype=np.uint8)
     array([  0, 127, 255], dtype=uint8)

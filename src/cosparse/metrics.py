@@ -16,14 +16,34 @@ def _pair(
         raise ValueError(f"a, b: shapes differ, {first.shape} and {second.shape}")
     if first.size == 0:
         raise ValueError("a, b: are empty")
-    span = default_range(first, name="a") if data_range is None else float(data_range)
+    if data_range is None:
+        span = default_range(first, name="a")
+        if default_range(second, name="b") != span:
+            raise ValueError(
+                f"a, b: {first.dtype} and {second.dtype} values have different ranges; bring both to one scale and "
+                "pass data_range"
+            )
+    else:
+        span = float(data_range)
+    if not (span > 0 and np.isfinite(span)):
+        raise ValueError(f"data_range: must be positive and finite, got {data_range!r}")
     return first.astype(float), second.astype(float), span
 
 
 def psnr(a: ArrayLike, b: ArrayLike, *, data_range: float | None = None) -> float:
-    """Peak signal-to-noise ratio in dB, 10·log10(range² / mean squared difference).
+    """Peak signal-to-noise ratio in dB, 10·log10(data_range² / mean squared difference).
 
-    `data_range` defaults to that of `a`'s type: 255, 65535, or 1 for floats.
+    Parameters
+    ----------
+    a, b : array
+        Two images of one shape and one scale.
+    data_range : float, optional
+        The value of white: by default that of the images' type, 255, 65535, or 1 for floats.
+
+    Returns
+    -------
+    float
+        Infinite for equal images.
 
     Examples
     --------
@@ -40,6 +60,25 @@ def ssim(
     a: ArrayLike, b: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None
 ) -> float:
     """Mean structural similarity with the parameters of Wang et al. 2004 (11x11 Gaussian, σ=1.5).
+
+    Parameters
+    ----------
+    a, b : array
+        Two images of one shape and one scale, at least 11x11 pixels.
+    data_range : float, optional
+        The value of white: by default that of the images' type, 255, 65535, or 1 for floats.
+    channel_axis : int, optional
+        The axis of the channels, over which the mean is taken.
+
+    Returns
+    -------
+    float
+        1 for equal images.
+
+    References
+    ----------
+    Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli: Image quality assessment: from error visibility to structural
+    similarity. IEEE Transactions on Image Processing 13(4), 2004.
 
     Examples
     --------

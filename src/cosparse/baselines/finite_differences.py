@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
+from cosparse.optimize import Settings
 from cosparse.penalty import Penalty
 from cosparse.reconstruction.energy import Energy, minimise
 from cosparse.reconstruction.prior import Prior
@@ -58,7 +59,7 @@ def solve(
         [(energy, 500)],
         np.ascontiguousarray(start, np.float32),
         first_step=1 / (1 + weight / nu**0.5),
-        tolerance=1e-6,
+        last=Settings(iterations=500, step_tolerance=0.0, decrease_tolerance=1e-6),
         free=free,
     )
     return np.asarray(results[-1].point, np.float32)

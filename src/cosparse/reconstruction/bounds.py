@@ -17,11 +17,14 @@ BLOCK = 8  # pixels: means of such blocks show what lies outside when noise hide
 
 @dataclass(frozen=True)
 class Extremes:
-    """The least and the largest of some pixels, and of the means of blocks of them; `count` is how many pixels."""
+    """The least and the largest of some pixels, and of the means of blocks of them if there are whole ones.
+
+    `count` is how many pixels.
+    """
 
     count: int
     pixels: Pair
-    blocks: Pair
+    blocks: Pair | None
 
     @classmethod
     def of(cls, page: NDArray[Any], known: NDArray[np.bool_] | None = None) -> Extremes:
@@ -29,7 +32,15 @@ class Extremes:
         seen = page if known is None else page[known]
         means = _block_means(page, known)
         pixels = float(seen.min()), float(seen.max())
-        return cls(seen.size, pixels, (float(means.min()), float(means.max())) if means.size else pixels)
+        return cls(seen.size, pixels, (float(means.min()), float(means.max())) if means.size else None)
+
+    def scaled(self, factor: float, offset: float) -> Extremes:
+        """In other units."""
+
+        def pair(ends: Pair) -> Pair:
+            return ends[0] * factor + offset, ends[1] * factor + offset
+
+        return Extremes(self.count, pair(self.pixels), None if self.blocks is None else pair(self.blocks))
 
     def within(self, bounds: Pair, sigma: float) -> bool:
         """Whether values of this range, and noise of standard deviation sigma, explain them.
@@ -44,9 +55,12 @@ class Extremes:
         """
         reach = sigma * (math.sqrt(2 * math.log(max(self.count, 2))) + 1)
         rounding = 1e-6 * (bounds[1] - bounds[0])
-        return all(
-            bounds[0] - slack - rounding <= low and high <= bounds[1] + slack + rounding
-            for (low, high), slack in ((self.pixels, reach), (self.blocks, reach / BLOCK))
+
+        def inside(ends: Pair, slack: float) -> bool:
+            return bounds[0] - slack <= ends[0] and ends[1] <= bounds[1] + slack
+
+        return inside(self.pixels, reach + rounding) and (
+            self.blocks is None or inside(self.blocks, reach / BLOCK + rounding)
         )
 
 
@@ -74,7 +88,8 @@ def stated(bounds: object) -> Pair | None:
     if bounds is None:
         return None
     try:
-        low, high = bounds  # type: ignore[misc]
+        ends: Any = bounds
+        low, high = ends
         pair = -math.inf if low is None else float(low), math.inf if high is None else float(high)
     except (TypeError, ValueError):
         raise ValueError(f"bounds: expected 'auto', None or (low, high), got {bounds!r}") from None
@@ -93,8 +108,8 @@ def type_bounds(dtype: np.dtype[Any]) -> Pair | None:
 
 
 def chosen_bounds(bounds: object, dtype: np.dtype[Any], span: float, extremes: Extremes, sigma: float) -> Pair | None:
-    """The bounds of a page in its own units: stated, of its type, or [0, span] if its values lie there but for noise."""
-    if not (isinstance(bounds, str) and bounds == "auto"):
+    """The bounds of a page in its own units: stated, of its type, or 0 and span if it lies there but for its noise."""
+    if bounds != "auto":
         return stated(bounds)
     of_type = type_bounds(dtype)
     if of_type is not None:

@@ -210,7 +210,8 @@ def minimise(
     if last is not None:
         numbers[-1] = last.iterations
     limit = sum(numbers)
-    done, results = 0, []
+    done = 0
+    results: list[Result] = []
     stopped = False
 
     def report(landing: Landing) -> bool:

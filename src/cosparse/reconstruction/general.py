@@ -15,7 +15,7 @@ from cosparse.optimize import Result, Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
 from cosparse.reconstruction.energy import Energy, Progress, minimise
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import OPERATORS, Plan, Quality, first_step, plan
+from cosparse.reconstruction.rules import OPERATORS, Plan, Quality, first_step, last_settings, plan
 
 FAR = 8.0  # data ranges: a first image that spreads further was most likely measured in other units
 NEARLY = 0.03  # data ranges: a first image so near to [0, data_range] is taken to lie there
@@ -106,7 +106,7 @@ def reconstruct(
         lambda, on the scale of images on 0..255; chosen from sigma if not given. With a refined operator, such as the
         default, it is a factor on the weights that training gave it.
     quality : {"fast", "balanced", "best"}
-        How much effort: the limits on the iterations of the three stages.
+        How much effort: at which decrease of the energy the last stage ends, and after how many iterations at most.
     bounds : "auto", None or (low, high)
         Between which values the image lies, in its units; None on one side of a pair leaves it open. "auto": 0 and
         `data_range`, if the image that the first stage gives lies nearly there.
@@ -169,9 +169,13 @@ def reconstruct(
         return energy if asked is None else replace(energy, bounds=(asked[0] * scale, asked[1] * scale))
 
     results = minimise(
-        energies, first, first_step=first_step(chosen.stages[0], atoms.at(chosen.stages[0].sigma)), last=settings, revise=bounded,
+        energies,
+        first,
+        first_step=first_step(chosen.stages[0], atoms.at(chosen.stages[0].sigma)),
+        last=settings or last_settings(quality),
+        revise=bounded,
         callback=callback,
-    )  # fmt: skip
+    )
     last, energy = results[-1], bounded(energies[len(results) - 1][0], results[0].point)
     terms = energy.terms(last.point)
     residual = float(np.sqrt(2 * terms.data)) / max(float(np.linalg.norm(data)), 1e-30)
@@ -355,6 +359,6 @@ def _refuse_imaginary(
     explained = 1 - float(np.vdot(rest, rest).real) / float(np.vdot(left, left).real)
     if explained > 0.25:
         raise ValueError(
-            f"y: seems to be measured from a complex image: a real one misses {residual:.0%} of it, and an imaginary part "
-            "would explain much of that; reconstruct real images, as the real and the imaginary part one by one"
+            f"y: seems to be measured from a complex image: a real one misses {residual:.0%} of it, and an imaginary "
+            "part would explain much of that; only real images can be reconstructed"
         )

@@ -120,7 +120,7 @@ def open_image(
         if channel_axis is None or array.shape[channel_axis] < 2:
             raise ValueError("alpha: the image has no channel beside a first; pass channel_axis, or alpha=False")
         kept = np.moveaxis(array, channel_axis, -1)[..., -1:]
-        image = np.take(image, range(array.shape[channel_axis] - 1), axis=channel_axis)  # type: ignore[arg-type]
+        image = np.take(image, range(array.shape[channel_axis] - 1), axis=channel_axis)
         array = np.asarray(image)
     span = default_range(array, name=name) if data_range is None else float(data_range)
     if not (span > 0 and np.isfinite(span)):
@@ -172,8 +172,8 @@ def page_bounds(
     unit = caller.data_range / 255.0
     return [
         chosen_bounds(
-            bounds, caller.dtype, caller.data_range, _in_units(page, caller, None if known is None else known[i]),
-            level * unit,
+            bounds, caller.dtype, caller.data_range,
+            Extremes.of(page, None if known is None else known[i]).scaled(unit, caller.offset), level * unit,
         )
         for i, (page, level) in enumerate(zip(working, levels, strict=True))
     ]  # fmt: skip
@@ -202,17 +202,6 @@ def _resized(alpha: NDArray[Any], resize: Callable[[Plane], Plane], caller: Call
     """The transparency of every page in another size."""
     large = np.stack([resize(to_working(page[..., 0], data_range=caller.data_range)) for page in alpha])
     return from_working(large.clip(0, 255), dtype=alpha.dtype, data_range=caller.data_range)[..., None]
-
-
-def _in_units(page: NDArray[np.float32], caller: Caller, known: NDArray[np.bool_] | None) -> Extremes:
-    """Extremes in the caller's units."""
-    found = Extremes.of(page, known)
-    unit = caller.data_range / 255.0
-
-    def own(pair: Pair) -> Pair:
-        return pair[0] * unit + caller.offset, pair[1] * unit + caller.offset
-
-    return Extremes(found.count, own(found.pixels), own(found.blocks))
 
 
 def _offset(array: NDArray[Any], span: float) -> float:
@@ -319,7 +308,9 @@ class _Last:
         if self.callback is None or self.latest is None:  # no one to tell, or nothing was to be repaired
             return False
         done, view = self.latest.iteration, lambda point: self.join(planes)
-        now = replace(self.latest, iteration=done + number, iterations=done + total, point=planes[-1], second_pass=True, view=view)
+        now = replace(
+            self.latest, iteration=done + number, iterations=done + total, point=planes[-1], second_pass=True, view=view
+        )
         return self.callback(now) is True
 
 

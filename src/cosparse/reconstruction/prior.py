@@ -21,6 +21,9 @@ Region = tuple[slice, slice]
 class Prior:
     """g of Eq. (spfunc): sum over patches and atoms of w_i·phi(atom_i · patch), with its gradient.
 
+    phi(v) is (v² + nu)^(p/2), as the paper has it for reconstruction (in learning it is divided by p), or
+    log(1 + nu v²).
+
     Parameters
     ----------
     operator : AnalysisOperator
@@ -57,9 +60,13 @@ class Prior:
 
     @property
     def weights(self) -> NDArray[np.float32]:
-        """w_i·d_v·d_h."""
+        """The factors on phi as the kernels have it: w_i·d_v·d_h, and p for the p-norm, which they divide by p."""
+        return self.operator.weights * np.float32(self._factor)
+
+    @property
+    def _factor(self) -> float:
         down, across = self.strides
-        return self.operator.weights * np.float32(down * across)
+        return down * across * (self.penalty.p if self.penalty.form == "pnorm" else 1.0)
 
     def __call__(self, image: Image, region: Region | None = None) -> tuple[float, Image]:
         """Value and gradient at an image.
@@ -85,7 +92,7 @@ class Prior:
         by_atom, by_weight = curvature.image_sensitivity(
             self.operator.atoms, self.weights, image, direction, *self._rest
         )
-        return by_atom, by_weight * np.prod(self.strides)
+        return by_atom, by_weight * self._factor
 
     @property
     def _rest(self) -> tuple[tuple[int, int], tuple[int, int], int, float, float]:

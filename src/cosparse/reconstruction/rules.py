@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
+from cosparse.optimize import Settings
 from cosparse.penalty import Penalty
 
 _Constants = tuple[float, float, int]  # weight, nu, iterations of a stage
@@ -26,7 +27,10 @@ STRIDE_CHANGE = (1, 0, -1)
 # Iterations of the stages that are the same for all operators.
 UPSCALING = ((20, 16), (30, 24), (45, 30))
 DEBLURRING = (40, 60, 80)
-RECONSTRUCTING = ((14, 20, 20), (16, 40, 40), (20, 60, 60))
+RECONSTRUCTING = ((14, 20, 100), (16, 40, 400), (20, 60, 1000))  # of the last stage at most
+# A reconstruction's last stage ends when iterations lower its energy by less than such a part of it. How soon that is
+# depends on the measurement: for some Fourier coefficients after 70, for a few angles of a tomograph after 400.
+SETTLED = (1e-4, 1e-5, 3e-6)
 LEAST_NOISE = 0.1  # below it a refined operator is used as it is here
 
 
@@ -122,6 +126,12 @@ def _refined_plan(task: str, sigma: float, level: int, weight: float | None, ope
         ),
         min((operator.stride or 1) + (1, 0, 0)[level], *operator.patch_shape),  # nearer than trained is worse
     )
+
+
+def last_settings(quality: str) -> Settings:
+    """When a reconstruction from any measurement ends."""
+    level = QUALITIES.index(quality)
+    return Settings(iterations=RECONSTRUCTING[level][-1], step_tolerance=0.0, decrease_tolerance=SETTLED[level])
 
 
 def _denoising_weight(sigma: float) -> float:

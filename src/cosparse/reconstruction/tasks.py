@@ -137,7 +137,9 @@ def denoise(
         )  # fmt: skip
 
     result = close_image(by_page(working, repair_page, follow), caller, limits)
-    return _as_it_came(result, image, np.equal(levels, 0), caller) if 0 in levels and bounds == "auto" else result
+    if 0 in levels and bounds in ("auto", None):  # bounds that were stated may change a page without noise too
+        return _as_it_came(result, image, np.equal(levels, 0), caller)
+    return result
 
 
 def inpaint(
@@ -167,8 +169,7 @@ def inpaint(
         (h, w), pages of it (..., h, w), or either with a channel axis; uint8, uint16 or float. What stands under the
         mask is never looked at and may be NaN. Of a NumPy masked array, masked pixels are missing.
     mask : bool array, optional
-        True where a pixel is missing, as in scikit-image; (h, w), or the shape of the stack. May be left out of a masked
-        array.
+        True where a pixel is missing, as in scikit-image; (h, w), or the shape of the stack. A masked array needs none.
     sigma : float
         Noise of the known pixels in the image's own units; at 0 they are returned as they came. Otherwise each counts
         the more, the fewer are known about it.
@@ -360,8 +361,8 @@ def deblur(
 ) -> NDArray[Any]:
     """Undo a known blur.
 
-    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (recovery), where A is the convolution with the kernel and g the sparsity of
-    all patches under the operator.
+    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (recovery), where A is the convolution with the kernel and g the sparsity
+    of all patches under the operator.
 
     Parameters
     ----------
@@ -452,25 +453,18 @@ def _hidden(
 ) -> tuple[ArrayLike, NDArray[np.bool_], NDArray[np.bool_]]:
     """The image with NaN under the mask, if its type has that; which of its values are missing; and which pixels."""
     values = np.asarray(image)
-    axis = None if channel_axis is None or not -values.ndim <= channel_axis < values.ndim else channel_axis % values.ndim
+    known_axis = channel_axis is not None and -values.ndim <= channel_axis < values.ndim  # another is refused later
+    axis = channel_axis % values.ndim if channel_axis is not None and known_axis else None
     pixels = values.shape if axis is None else values.shape[:axis] + values.shape[axis + 1 :]
-    own = np.zeros(pixels, bool)
-    masked = isinstance(image, np.ma.MaskedArray)
-    if masked:
-        own = np.ma.getmaskarray(image)
-        own = own if axis is None else own.any(axis=axis)
+    missing: NDArray[np.bool_] = np.zeros(pixels, bool)
+    if isinstance(image, np.ma.MaskedArray):
+        missing = _of_pixels(np.ma.getmaskarray(image), axis)
+        if mask is not None and np.asarray(mask).shape == values.shape:  # its own once more, with channels
+            mask = _of_pixels(np.asarray(mask), axis)
     elif mask is None:
         raise ValueError("mask: say which pixels are missing, or pass a NumPy masked array")
-    missing = own if mask is None else np.asarray(mask)
-    if missing.dtype != bool:
-        if not np.isin(missing, (0, 1)).all():
-            raise ValueError("mask: expected booleans (True = missing), got other values than 0 and 1")
-        missing = missing.astype(bool)
-    if masked and axis is not None and missing.shape == values.shape:  # that of the masked array itself
-        missing = missing.any(axis=axis)
-    if missing.shape not in (pixels, pixels[-2:]):
-        raise ValueError(f"mask: has shape {missing.shape}, the image {pixels}; they must agree")
-    missing = np.broadcast_to(missing, pixels) | own
+    if mask is not None:
+        missing = missing | _checked_mask(mask, pixels)
     if missing.size and missing.reshape(-1, *pixels[-2:]).all(axis=(1, 2)).any():
         raise ValueError("mask: all pixels are missing; nothing is known to start from")
     hidden = missing
@@ -482,6 +476,21 @@ def _hidden(
         return values, hidden, missing
     # Infinities elsewhere as NaN, which is then refused with the mask named.
     return np.where(hidden | np.isinf(values), values.dtype.type(np.nan), values), hidden, missing
+
+
+def _of_pixels(mask: NDArray[Any], axis: int | None) -> NDArray[Any]:
+    """A pixel is missing if any of its channels is."""
+    return mask if axis is None else np.asarray(mask.any(axis=axis))
+
+
+def _checked_mask(mask: ArrayLike, pixels: tuple[int, ...]) -> NDArray[np.bool_]:
+    """True where a pixel is missing; one mask may be for all pages."""
+    missing = np.asarray(mask)
+    if missing.dtype != bool and not np.isin(missing, (0, 1)).all():
+        raise ValueError("mask: expected booleans (True = missing), got other values than 0 and 1")
+    if missing.shape not in (pixels, pixels[-2:]):
+        raise ValueError(f"mask: has shape {missing.shape}, the image {pixels}; they must agree")
+    return np.broadcast_to(missing.astype(bool), pixels)
 
 
 def _point_spread(kernel: ArrayLike | str, shape: tuple[int, ...]) -> NDArray[Any]:
