@@ -172,7 +172,7 @@ def reconstruct(
         energies,
         first,
         first_step=first_step(chosen.stages[0], atoms.at(chosen.stages[0].sigma)),
-        last=settings or last_settings(quality),
+        last=settings or last_settings(sigma, quality),
         revise=bounded,
         callback=callback,
     )
