@@ -206,7 +206,7 @@ class AnalysisOperator:
     # -- on a whole image --------------------------------------------------------------------------------
 
     def as_linear_operator(self, image_shape: tuple[int, int], *, stride: int = 1) -> Any:
-        """The global operator of Eq. (fatoperator) as a SciPy LinearOperator on flattened images."""
+        """The global operator of Eq. (47) as a SciPy LinearOperator on flattened images."""
         from scipy.sparse.linalg import LinearOperator
 
         rows, columns = (reference.positions(side, stride) for side in image_shape)
@@ -301,6 +301,16 @@ def cosine_atoms(size: int, frequencies: int) -> NDArray[np.float64]:
 
 def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisOperator:
     """A shipped operator by name, or any operator file by path.
+
+    Parameters
+    ----------
+    name_or_path : str or path
+        "default" (refined for repairs), "goal" or "goal-large" (learned the paper's way); or a file that
+        :meth:`AnalysisOperator.save` wrote.
+
+    Returns
+    -------
+    AnalysisOperator
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The sparsity penalties: how much one analysed coefficient v costs.
 
-Both are the smooth family of the paper. Its Eq. (pq_sm) uses
+Both are the smooth family of the paper. Its Eq. (37) uses
 
     phi(v) = (v² + nu)^(p/2) / p,      0 < p <= 1,
 
@@ -33,7 +33,7 @@ class Penalty:
     p : float
         Exponent of the p-norm; unused by the logarithm.
     square : bool
-        Square the sum of each training patch, Eq. (pqnorm), so that no patch is left badly
+        Square the sum of each training patch, Eq. (10), so that no patch is left badly
         represented. Only learning looks at it.
 
     Examples

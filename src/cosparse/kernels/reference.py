@@ -25,7 +25,7 @@ def penalise(v: Array, code: int, nu: float, p: float) -> tuple[Array, Array]:
 def patch_sparsity(
     atoms: Array, weights: Array, patches: Array, code: int, nu: float, p: float, square: bool
 ) -> tuple[float, Array]:
-    """Mean sparsity of the analysed patches and its gradient, Eqs. (pq_sm) and (gradg).
+    """Mean sparsity of the analysed patches and its gradient, Eqs. (37) and (gradg).
 
     With g(s) = sum_i w_i phi(atom_i · s) for one patch s, the value is the mean of g, or of g²/2 where
     `square` is set.
@@ -91,7 +91,7 @@ def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) 
 def analyse(
     atoms: Array, image: Array, patch: tuple[int, int], stride: tuple[int, int]
 ) -> Array:
-    """The global operator of Eq. (fatoperator) on an image: (rows, columns, k) responses."""
+    """The global operator of Eq. (47) on an image: (rows, columns, k) responses."""
     windows = np.lib.stride_tricks.sliding_window_view(replicate(image, patch, stride), patch)
     windows = windows[:: stride[0], :: stride[1]]
     rows, columns = windows.shape[:2]
@@ -130,7 +130,7 @@ def image_sparsity(
     p: float,
     counted: tuple[range, range] | None = None,
 ) -> tuple[float, Array]:
-    """Sparsity of all patches of an image, Eqs. (sumsum) and (spfunc), and its gradient.
+    """Sparsity of all patches of an image, Eqs. (45) and (46), and its gradient.
 
     `counted` are the rows and columns of patches that the value is of; the gradient is always of all.
     """

@@ -1,4 +1,4 @@
-"""From patches to an operator: the objective of Eq. (opt_prob) and its minimisation."""
+"""From patches to an operator: the objective of Eq. (17) and its minimisation."""
 
 from cosparse.learning.goal import LearnProgress, LearnResult, learn_operator
 

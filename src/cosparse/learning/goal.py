@@ -1,4 +1,4 @@
-"""GOAL: geometric analysis operator learning (Algorithm 2 on Eq. (opt_prob))."""
+"""GOAL: geometric analysis operator learning (Algorithm 2 on Eq. (17))."""
 
 from __future__ import annotations
 
@@ -37,7 +37,20 @@ CHECKPOINT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class LearnResult:
-    """A learned operator and how the learning went."""
+    """A learned operator and how the learning went.
+
+    Attributes
+    ----------
+    operator : AnalysisOperator
+    objective : float
+        f, Eq. (41), at the operator.
+    stop : Stop
+        Why the iteration ended; `stop.converged` says whether a tolerance did.
+    iterations, evaluations : int
+        How many iterations, and how often f and its gradient were computed.
+    objectives : tuple of float
+        f at the start and after every iteration.
+    """
 
     operator: AnalysisOperator
     objective: float
@@ -49,7 +62,18 @@ class LearnResult:
 
 @dataclass(frozen=True)
 class LearnProgress:
-    """What a callback sees after every iteration."""
+    """What a callback sees after every iteration.
+
+    Attributes
+    ----------
+    iteration : int
+    objective : float
+        f, Eq. (41).
+    change : float
+        How far the operator has moved in this iteration (Frobenius norm).
+    evaluations : int
+        How often f and its gradient have been computed so far.
+    """
 
     iteration: int
     objective: float
@@ -79,7 +103,7 @@ def learn_operator(
 ) -> LearnResult:
     """Learn an analysis operator from training patches.
 
-    Minimises Eq. (opt_costfunc_smooth),
+    Minimises Eq. (41),
 
         f(X) = J(X S) + kappa h(X) + mu r(X),
 
@@ -111,6 +135,16 @@ def learn_operator(
         ends with the operator it would have had without the interruption.
     callback : callable, optional
         Called with a :class:`LearnProgress` after each iteration; returning True ends the run.
+
+    Returns
+    -------
+    LearnResult
+        The operator, its objective, and why the iteration ended.
+
+    References
+    ----------
+    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
+    Transactions on Image Processing 22(6), 2013, sections II and III.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a good operator minimises: J + kappa·h + mu·r, Eq. (opt_costfunc_smooth).
+"""What a good operator minimises: J + kappa·h + mu·r, Eq. (41).
 
 J asks for sparse answers on the training patches, h for full rank, r for atoms that differ. Each is a function
 that returns its value and Euclidean gradient; outside its domain the value is infinite, which the line search
@@ -32,7 +32,7 @@ class Sparsity(Protocol):
 
 
 class PatchSparsity:
-    """J of patches held in this process's memory, Eq. (pq_sm)."""
+    """J of patches held in this process's memory, Eq. (37)."""
 
     def __init__(self, patches: NDArray[np.float32]) -> None:
         self.patches = patches
@@ -55,7 +55,7 @@ class PatchSparsity:
 
 
 def rank_penalty(x: Matrix) -> tuple[float, Matrix]:
-    """h of Eq. (logdet) and its gradient, Eq. (gradh); infinite where x has not full rank.
+    """h of Eq. (15) and its gradient, Eq. (39); infinite where x has not full rank.
 
     By Lemma 1, h >= 1, with equality just for tight frames (Lemma 3).
     """
@@ -75,7 +75,7 @@ def rank_penalty(x: Matrix) -> tuple[float, Matrix]:
 
 
 def coherence_barrier(x: Matrix) -> tuple[float, Matrix]:
-    """r of Eq. (lindep) and its gradient, Eq. (gradr); infinite where two rows are parallel (Lemma 2)."""
+    """r of Eq. (16) and its gradient, Eq. (40); infinite where two rows are parallel (Lemma 2)."""
     cosines = x @ x.T
     np.fill_diagonal(cosines, 0.0)
     distance = 1 - cosines**2

@@ -49,22 +49,22 @@ class Products:
 
 
 def fletcher_reeves(products: Products) -> float:
-    """Eq. (fr)."""
+    """Eq. (28)."""
     return products.new / products.old
 
 
 def hestenes_stiefel(products: Products) -> float:
-    """Eq. (hs)."""
+    """Eq. (29)."""
     return products.gy / products.hy if products.hy else 0.0
 
 
 def dai_yuan(products: Products) -> float:
-    """Eq. (dy)."""
+    """Eq. (30)."""
     return products.new / products.hy if products.hy else 0.0
 
 
 def hybrid(products: Products) -> float:
-    """Eq. (dyhs): the speed of HS with the safety of DY."""
+    """Eq. (43): the speed of HS with the safety of DY."""
     return max(0.0, min(dai_yuan(products), hestenes_stiefel(products)))
 
 
@@ -93,7 +93,9 @@ class Settings:
     rule : {"hybrid", "fr", "hs", "dy"}
         How the old direction enters the new one.
     first_step : float, optional
-        Length of the first trial step; without it 1/‖G‖, Eq. (step_0).
+        Length of the first trial step; without it 1/‖G‖, Eq. (44).
+    line_search : LineSearch
+        How far to go along a direction (Algorithm 1).
     """
 
     iterations: int = 1000

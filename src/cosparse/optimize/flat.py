@@ -65,7 +65,7 @@ class _Walk:
         self.landed: Array | None = None  # the gradient at the last trial
         self.values = [self._begin(start)]
         self.norm, self.change = math.sqrt(self.square), math.inf
-        self.guess = settings.first_step or 1 / (self.norm or 1.0)  # Eq. (step_0)
+        self.guess = settings.first_step or 1 / (self.norm or 1.0)  # Eq. (44)
 
     def _begin(self, point: Array) -> float:
         """Take the steepest way down from a point, whose value is returned."""

@@ -24,7 +24,7 @@ def _angle_and_unit(direction: Matrix) -> tuple[Matrix, Matrix]:
 
 
 class Oblique:
-    """OB(n, k) of Eq. (ob_man), transposed.
+    """OB(n, k) of Eq. (11), transposed.
 
     Examples
     --------
@@ -41,11 +41,11 @@ class Oblique:
         return float(np.vdot(a, b))
 
     def project(self, point: Matrix, vector: Matrix) -> Matrix:
-        """Onto the tangent space, Eq. (oproj): subtract from each row its part along the point's row."""
+        """Onto the tangent space, Eq. (32): subtract from each row its part along the point's row."""
         return vector - point * _rowwise(point, vector)
 
     def step(self, point: Matrix, direction: Matrix, t: float) -> Matrix:
-        """The geodesic Gamma(X, H, t), Eqs. (mapping) and (mapping_mtx): a great circle in every row.
+        """The geodesic Gamma(X, H, t), Eqs. (33) and (35): a great circle in every row.
 
         Rows are normalised again, so that rounding does not add up over a thousand steps.
         """
@@ -54,7 +54,7 @@ class Oblique:
         return np.asarray(moved / np.sqrt(_rowwise(moved, moved)))
 
     def transport(self, vector: Matrix, point: Matrix, direction: Matrix, t: float) -> Matrix:
-        """Parallel transport of a tangent vector along that geodesic, Eqs. (patrus) and (patrus_mtx)."""
+        """Parallel transport of a tangent vector along that geodesic, Eqs. (34) and (36)."""
         length, unit = _angle_and_unit(direction)
         along = _rowwise(vector, unit)
         turned = point * np.sin(t * length) + unit * (1 - np.cos(t * length))

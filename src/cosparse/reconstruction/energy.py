@@ -1,4 +1,4 @@
-"""What the repaired image minimises, Eq. (recovery), and its minimisation."""
+"""What the repaired image minimises, Eq. (49), and its minimisation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Energy:
     trust : (h, w) array or None
         Without `measure`: a factor on the squared misfit of each pixel, 0 where it is missing. None is 1 everywhere.
     bounds : (low, high) or None
-        The range of the pixels; leaving it costs its squared excess, Eq. (bound).
+        The range of the pixels; leaving it costs its squared excess, Eq. (48).
     """
 
     prior: Prior
@@ -202,7 +202,7 @@ def minimise(
     """Run through energies (a continuation in weight or sharpness), each from the last one's result.
 
     Conjugate gradient only ever accepts a lower value, so no stage ends above its start. Pixels where `free` is
-    False stay exactly as they are: the limit of Eq. (recovery) for noiseless pixels as the weight goes to zero.
+    False stay exactly as they are: the limit of Eq. (49) for noiseless pixels as the weight goes to zero.
     `last` are the settings of the last stage, if it is not simply to take its iterations; `revise` may change the
     energy of every stage but the first, given what the first one ended with.
     """

@@ -1,4 +1,4 @@
-"""Reconstruction from any linear measurement, Eq. (recovery)."""
+"""Reconstruction from any linear measurement, Eq. (49)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def reconstruct(
 ) -> Reconstruction:
     """The image whose measurements are near y and whose patches are sparse.
 
-    Minimises the paper's Eq. (recovery),
+    Minimises the paper's Eq. (49),
 
         ½‖A s - y‖² + b(s) + weight·g(s),
 

@@ -19,7 +19,7 @@ Region = tuple[slice, slice]
 
 @dataclass(frozen=True)
 class Prior:
-    """g of Eq. (spfunc): sum over patches and atoms of w_i·phi(atom_i · patch), with its gradient.
+    """g of Eq. (46): sum over patches and atoms of w_i·phi(atom_i · patch), with its gradient.
 
     phi(v) is (v² + nu)^(p/2), as the paper has it for reconstruction (in learning it is divided by p), or
     log(1 + nu v²).

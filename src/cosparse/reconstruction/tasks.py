@@ -54,7 +54,7 @@ def denoise(
 ) -> NDArray[Any]:
     """Remove Gaussian noise.
 
-    Minimises the paper's Eq. (recovery) with A the identity,
+    Minimises the paper's Eq. (49) with A the identity,
 
         ½‖s - y‖² + b(s) + lambda·g(s),
 
@@ -160,7 +160,7 @@ def inpaint(
     """Fill in missing pixels, and with `sigma` denoise the others too.
 
     Minimises the sparsity g of all patches under the operator with the known pixels held as they are, the limit of
-    Eq. (recovery) for noiseless pixels; with `sigma` ½‖A s - y‖² + b(s) + lambda·g(s), where A picks the known pixels.
+    Eq. (49) for noiseless pixels; with `sigma` ½‖A s - y‖² + b(s) + lambda·g(s), where A picks the known pixels.
     Then similar patches help each other, as in :func:`denoise`.
 
     Parameters
@@ -271,7 +271,7 @@ def upscale(
 ) -> NDArray[Any]:
     """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
 
-    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (recovery), where g is the sparsity of all patches under the operator. The
+    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (49), where g is the sparsity of all patches under the operator. The
     small image y is taken to be the large one, blurred and decimated as in :func:`measurement.downsampling`.
 
     Parameters
@@ -361,7 +361,7 @@ def deblur(
 ) -> NDArray[Any]:
     """Undo a known blur.
 
-    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (recovery), where A is the convolution with the kernel and g the sparsity
+    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (49), where A is the convolution with the kernel and g the sparsity
     of all patches under the operator.
 
     Parameters

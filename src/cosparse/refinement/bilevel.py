@@ -1,6 +1,6 @@
 """How the error of one repaired crop changes with the operator.
 
-The repair is s* = argmin E(s), with E of Eq. (recovery), and its error L(s*) is measured against the truth. By the
+The repair is s* = argmin E(s), with E of Eq. (49), and its error L(s*) is measured against the truth. By the
 implicit function theorem, with H the Hessian of E at s*,
 
     dL/dp = -<d(grad E)/dp, q>,      H q = grad L(s*),
