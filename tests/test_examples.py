@@ -1,0 +1,28 @@
+"""The examples, run as a reader would."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "examples"
+
+
+def run(name: str) -> str:
+    done = subprocess.run([sys.executable, FOLDER / name], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_tomography_beats_filtered_back_projection():
+    filtered, ours = map(float, re.findall(r"([\d.]+) dB", run("tomography.py")))
+    assert ours > filtered + 10
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_every_example_has_a_test_here(path):
+    assert f'run("{path.name}")' in Path(__file__).read_text()
