@@ -94,7 +94,7 @@ def _described(
     if "imagej" in metadata and letters and not has_alpha and (not colour or values.dtype == np.uint8):
         return {"imagej": True, "metadata": {**metadata["imagej"], "axes": letters}}
     if leading > 1 or axes or "shaped" in metadata:
-        return {"metadata": {**metadata.get("shaped", {}), "axes": letters}}
+        return {"metadata": {**metadata.get("shaped", {}), **({"axes": letters} if letters else {})}}
     return {"metadata": None}
 
 
