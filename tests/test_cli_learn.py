@@ -38,6 +38,15 @@ def test_learn_and_use_it(run, photos):
     assert record["psnr"] > record["psnr_before"] + 5
 
 
+def test_learning_uses_every_page_of_a_stack(run, folder):
+    pages = np.random.default_rng(0).integers(0, 65536, (2, 3, 24, 24), np.uint16)
+    write_image("one.tif", pages[0, 0])
+    write_image("stack.tif", pages)
+    arguments = ["-o", "a.safetensors", "--force", "--rows", 20, "--size", 4, "--iterations", 2, "--json"]
+    counts = [run("learn", name, *arguments)[0]["patches"] for name in ("one.tif", "stack.tif")]
+    assert counts == [21 * 21, 6 * 21 * 21]
+
+
 def test_learning_stops_and_goes_on(run, photos, monkeypatch):
     arguments = ["--rows", 20, "--size", 4, "--count", 2000, "--json"]
     (whole,) = run("learn", "photos", "-o", "a.safetensors", "--iterations", 30, *arguments)

@@ -26,7 +26,7 @@ from cosparse.cli.live import View, sparkline
 from cosparse.cli.options import Force, Json, Scheduler
 from cosparse.cli.progress import Bar
 from cosparse.cli.spread import connected, in_zarr
-from cosparse.images import find_images, read_grey, write_image
+from cosparse.images import find_images, read_greys, write_image
 from cosparse.learning import LearnProgress
 from cosparse.patches import sample_up_to
 
@@ -164,10 +164,11 @@ def read_pictures(given: list[str], seed: int) -> tuple[list[NDArray[np.float32]
         bar.begin("reading")
         for number, path in enumerate(files):
             try:
-                grey = read_grey(path)
-                if not np.isfinite(grey).all():
+                pages = read_greys(path)
+                if not all(np.isfinite(page).all() for page in pages):
                     raise ValueError(f"{path}: holds NaN or infinite values; leave it out")
-                pictures.append(_window(grey, MEMORY // len(files), rng) / np.float32(255))
+                most = MEMORY // len(files) // len(pages)
+                pictures += [_window(page, most, rng) / np.float32(255) for page in pages]
             except Exception as error:
                 problems.append(reason(error))
             bar.update((number + 1) / len(files), path.name[-40:])

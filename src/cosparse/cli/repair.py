@@ -39,7 +39,7 @@ from cosparse.cli.options import (
 )
 from cosparse.cli.spread import by_tiles, run_tiles
 from cosparse.images import Picture, default_range
-from cosparse.pictures import enlarged_alpha
+from cosparse.pictures import enlarged_like
 from cosparse.reconstruction.rules import default_weight
 from cosparse.reconstruction.start import enlarge
 
@@ -188,7 +188,7 @@ def upscale(
             **_common(options, picture, callback),
         )
         start = _enlarged(picture, factor) if options.reference else None
-        like = replace(picture, alpha=enlarged_alpha(picture, factor))
+        like = enlarged_like(picture, factor)
         return replace(_done(options, "upscale", pixels, like, sigma), before=start)
 
     run(options, "upscaled", work, factor=factor)
