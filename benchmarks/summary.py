@@ -60,7 +60,7 @@ def lines() -> list[str]:
         (
             f'BSD68, mean at σ = 15, 25, 50, quality="{quality}"',
             " / ".join(f"{value:.2f}" for value in bsd68("psnr", method="ours", quality=quality)) + " dB",
-            "PyPI's bm3d, same noise: " + " / ".join(f"{value:.2f}" for value in bsd68("psnr", method="bm3d")) + " dB",
+            "PyPI's bm3d 4.0.3, same noise: " + " / ".join(f"{value:.2f}" for value in bsd68("psnr", method="bm3d")) + " dB",
             f"`benchmarks/paper/modern.py --quality {quality} --bm3d`",
         )
         for quality in ("balanced", "best")
@@ -72,7 +72,7 @@ def lines() -> list[str]:
             f'denoise 512x512, σ=25, quality="{quality}"',
             f"{quantity('reconstruction', f'denoise {quality}: PSNR'):.2f} dB, "
             f"{quantity('reconstruction', f'{quality}: times faster'):.1f} times faster",
-            f"PyPI's bm3d {bm3d:.2f} dB",
+            f"PyPI's bm3d 4.0.3, {bm3d:.2f} dB",
             speed,
         )
         for quality in ("fast", "balanced", "best")
