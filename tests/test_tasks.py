@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.ndimage import convolve
 from skimage.data import astronaut
 
@@ -329,6 +331,17 @@ def test_adding_a_constant_adds_it_to_the_result(task, axis, shift, colour):
     image = image if axis else image[..., 0]
     expected = TASKS[task](image, channel_axis=axis) + shift
     np.testing.assert_allclose(TASKS[task](image + shift, channel_axis=axis), expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@settings(max_examples=8)
+@given(shift=st.floats(-1e4, 1e4), seed=st.integers(0, 99))
+def test_without_bounds_any_constant_may_be_added(task, shift, seed):
+    """To the rounding of single precision: 1e-6 of the values' spread, and of what a sum with the constant rounds."""
+    image = np.random.default_rng(seed).random((12, 15))
+    expected = TASKS[task](image, bounds=None, quality="fast") + shift
+    shifted = TASKS[task](image + shift, bounds=None, quality="fast")
+    np.testing.assert_allclose(shifted, expected, atol=2e-3, rtol=1e-9)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -107,8 +107,3 @@ def test_find_images(tmp_path):
         with pytest.raises(error, match=bad.replace("*", r"\*")):
             found(bad)
 
-
-def test_doctests():
-    import doctest
-
-    assert doctest.testmod(images).failed == 0
