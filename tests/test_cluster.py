@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -173,7 +174,7 @@ def test_workers_of_another_version_are_refused(apart, tmp_path, scene):
     apart.worker(PYTHONPATH=str(package.parent))
     with apart.wait() as client:
         client.wait_for_workers(1, timeout=WAIT)
-        expected = rf"this is cosparse {cosparse.__version__}, but tcp://.* has 0\.0\.9"
+        expected = rf"this is cosparse {re.escape(cosparse.__version__)}, but tcp://.* has 0\.0\.9"
         with pytest.raises(RuntimeError, match=expected):
             cluster.repair_picture("denoise", scene, tmp_path / "out.zarr", client=client)
         with pytest.raises(RuntimeError, match=expected), cluster.connect(apart.address):

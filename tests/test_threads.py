@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import cosparse
 from cosparse import Penalty
 from cosparse.kernels import fused, threads
 from cosparse.kernels.threads import one_blas_thread, spread
@@ -57,6 +58,17 @@ def forking():
         yield
 
 
+@contextmanager
+def pool_of(cores, monkeypatch):
+    """A pool of that size, whatever the machine."""
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "_threads", threads._Threads())
+        patch.setenv("COSPARSE_NUM_THREADS", str(cores))
+        yield
+        if threads._threads.pool is not None:
+            threads._threads.pool.shutdown()
+
+
 # -- spread ----------
 
 
@@ -90,12 +102,8 @@ def test_an_error_in_a_worker_reaches_the_caller():
 @pytest.mark.parametrize("cores", [1, 2, 5])
 def test_the_number_of_cores_does_not_change_a_bit(cores, monkeypatch):
     expected = kernels_digest()
-    with monkeypatch.context() as patch:
-        patch.setattr(threads, "_threads", threads._Threads())  # a pool of that size, for this test
-        patch.setattr(threads, "available_cores", lambda: cores)
+    with pool_of(cores, monkeypatch):
         assert kernels_digest() == expected
-        if threads._threads.pool is not None:
-            threads._threads.pool.shutdown()
 
 
 def test_eight_callers_at_once_get_the_same_bytes():
@@ -110,6 +118,102 @@ def test_eight_callers_at_once_get_the_same_bytes():
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(caller, range(8))) == {expected}
     assert blas_threads() == before
+
+
+# -- how many ----------
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 9])
+def test_a_limit_holds_and_changes_no_bit(limit, monkeypatch):
+    expected = kernels_digest()
+    running, most, lock = 0, 0, threading.Lock()
+    meeting = threading.Barrier(min(limit, 4))  # all that may run at once do
+
+    def work(number):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        meeting.wait(60)
+        with lock:
+            running -= 1
+        return number, threading.get_ident()
+
+    with pool_of(4, monkeypatch), cosparse.limit_threads(limit):
+        assert threads.available_cores() == min(limit, 4)
+        found = spread(work, range(12))
+        assert kernels_digest() == expected
+    assert [number for number, _ in found] == list(range(12))
+    assert most == min(limit, 4)
+    assert len({ident for _, ident in found}) <= limit
+
+
+def test_each_caller_has_a_limit_of_its_own(monkeypatch):
+    expected = kernels_digest()
+    together = threading.Barrier(3)
+
+    def caller(limit):
+        with cosparse.limit_threads(limit):
+            together.wait(60)
+            answer = kernels_digest()
+            together.wait(60)
+            return threads.available_cores(), answer
+
+    with pool_of(8, monkeypatch), ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(caller, [1, 2, 5])) == [(1, expected), (2, expected), (5, expected)]
+        assert threads.available_cores() == 8
+
+
+def test_the_smaller_of_two_limits_holds(monkeypatch):
+    monkeypatch.setenv("COSPARSE_NUM_THREADS", "6")
+    with cosparse.limit_threads(np.int64(3)):
+        with cosparse.limit_threads(5):
+            assert threads.available_cores() == 3
+        with cosparse.limit_threads(2):
+            assert threads.available_cores() == 2
+        assert threads.available_cores() == 3
+    assert threads.available_cores() == 6
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", None, True])
+def test_a_limit_is_a_number_of_threads(wrong):
+    with pytest.raises(ValueError, match="n: must be a whole number of at least 1"), cosparse.limit_threads(wrong):
+        pass
+
+
+@pytest.mark.parametrize("wrong", ["0", "-2", "two", "1.5", "²"])
+def test_the_environments_number_is_checked(wrong, monkeypatch):
+    monkeypatch.setenv("COSPARSE_NUM_THREADS", wrong)
+    with pytest.raises(ValueError, match="COSPARSE_NUM_THREADS: must be a whole number of at least 1, got"):
+        threads.available_cores()
+    monkeypatch.setenv("COSPARSE_NUM_THREADS", "")
+    assert threads.available_cores() >= 1
+
+
+def test_an_error_within_a_limit_reaches_the_caller_and_nothing_more_begins(monkeypatch):
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        if number == 0:
+            raise IndexError("in a worker")
+        stop.wait(60)
+
+    stop = threading.Event()
+    with pool_of(4, monkeypatch), cosparse.limit_threads(2):
+        with pytest.raises(IndexError, match="in a worker"):
+            spread(work, range(50))
+        stop.set()
+    assert set(begun) <= {0, 1}
+
+
+def test_the_quota_counts(monkeypatch):
+    monkeypatch.delenv("COSPARSE_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads, "_quota", lambda: None)
+    everything = threads.available_cores()
+    for quota, expected in ((1, 1), (10_000, everything)):
+        monkeypatch.setattr(threads, "_quota", lambda quota=quota: quota)
+        assert threads.available_cores() == expected
 
 
 # -- one_blas_thread ----------

@@ -98,16 +98,21 @@ def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
+def release() -> str:
+    """cosparse's version but for the commit: a digest of the code that counts goes with it."""
+    return cosparse.__version__.partition("+")[0].partition(".dev")[0]
+
+
 def our_version(operator: AnalysisOperator) -> str:
     """cosparse's version and a digest of engine and operator: the same one, the same figures."""
-    return f"{cosparse.__version__}+{digest(code(*ENGINE), operator)[:8]}"
+    return f"{release()}+{digest(code(*ENGINE), operator)[:8]}"
 
 
 def rival_version(name: str) -> str:
     """The version of the library a rival comes from."""
     package = {"bm3d": "bm3d", "telea": "opencv-python-headless", "navier_stokes": "opencv-python-headless"}
     if name == "finite_differences":
-        return f"{cosparse.__version__}+{digest(code(*ENGINE, f'baselines/{name}.py'))[:8]}"
+        return f"{release()}+{digest(code(*ENGINE, f'baselines/{name}.py'))[:8]}"
     if name in package and not _installed(package[name]):
         return ""
     library = package.get(name, "scikit-image")
@@ -131,7 +136,7 @@ def described(method: str, quality: str, seed: int, operator: AnalysisOperator) 
     if (SOURCE / rival).exists():
         row = {"method": method, "quality": "", "seed": seed, "version": rival_version(method)}
         return row, [method, row["version"], code(rival)]
-    return {"method": method, "quality": "", "seed": seed, "version": cosparse.__version__}, [method, code(*ENGINE)]
+    return {"method": method, "quality": "", "seed": seed, "version": release()}, [method, code(*ENGINE)]
 
 
 def chosen_methods(args: argparse.Namespace, methods: Sequence[str]) -> list[str]:

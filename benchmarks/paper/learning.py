@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
             "curve": [(i, round(s, 3), round(v, 4)) for i, s, v in curve],
         }
 
-    version = f"{cosparse.__version__}+{cells.digest(cells.code(*cells.ENGINE, 'learning'))[:8]}"
+    version = f"{cells.release()}+{cells.digest(cells.code(*cells.ENGINE, 'learning'))[:8]}"
     data = cells.digest(patches, *images)
     work = [
         cells.Cell(

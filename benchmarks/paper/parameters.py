@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
             "singular_values": [round(float(value), 5) for value in operator.singular_values],
         }
 
-    version = f"{cosparse.__version__}+{cells.digest(cells.code(*cells.ENGINE, 'learning'))[:8]}"
+    version = f"{cells.release()}+{cells.digest(cells.code(*cells.ENGINE, 'learning'))[:8]}"
     data = cells.digest(patches, *images)
     work = [
         cells.Cell(

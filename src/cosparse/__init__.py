@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cosparse._version import __version__
 
 if TYPE_CHECKING:
+    from cosparse.kernels.threads import limit_threads
     from cosparse.learning import LearnProgress, LearnResult, learn_operator
     from cosparse.metrics import psnr, ssim
     from cosparse.operator import AnalysisOperator, load_operator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from cosparse.refinement import RefineProgress, RefineResult, refine_operator
 
 _HOME = {
+    "limit_threads": "kernels.threads",
     "LearnProgress": "learning",
     "LearnResult": "learning",
     "learn_operator": "learning",
@@ -71,6 +73,7 @@ __all__ = [
     "estimate_sigma",
     "inpaint",
     "learn_operator",
+    "limit_threads",
     "load_operator",
     "psnr",
     "reconstruct",

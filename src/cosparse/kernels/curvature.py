@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from cosparse.kernels.compiling import compiled
 from cosparse.kernels.fused import (
     _ONE,
     BAND,
     TILE,
     Double,
     Single,
-    _compiled,
     _exp2,
     _gather,
     _log2,
@@ -39,7 +39,7 @@ def _slope_and_bend(v, code, nu, p):  # type: ignore[no-untyped-def]
     return power * v, power / inside * ((p - _ONE) * v * v + nu)
 
 
-@_compiled
+@compiled
 def _curvature_band(  # type: ignore[no-untyped-def]
     atoms, transposed, weights, pixels, moved, rows, columns, height, width, down, across, code, nu, p, product
 ):
@@ -61,7 +61,7 @@ def _curvature_band(  # type: ignore[no-untyped-def]
         _scatter(patches, first, 0, columns, height, width, down, across, product)
 
 
-@_compiled
+@compiled
 def _sensitivity_band(  # type: ignore[no-untyped-def]
     transposed, pixels, moved, rows, columns, height, width, down, across, code, nu, p, by_atom, by_weight
 ):

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cosparse.kernels.compiling import compiled
 from cosparse.kernels.reference import fold_border, positions, replicate_rows
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.penalty import LOG
@@ -25,11 +26,6 @@ CHUNK_TILE = 256  # training patches a tile
 CHUNK = 16 * CHUNK_TILE  # training patches one task takes
 BAND = 16  # rows of patches one task takes
 SHARING = 4  # responses to one atom that share a logarithm: that of their product
-
-# NaN and infinity keep their meaning, for `_seen`.
-_MATHS = {"reassoc", "nsz", "contract", "arcp"}
-# The division check of Python would keep the elementwise loop from being vectorised.
-_compiled = njit(nogil=True, cache=True, fastmath=_MATHS, error_model="numpy")
 
 _ONE = np.float32(1)
 _LN2 = np.float32(0.6931471805599453)
@@ -86,7 +82,7 @@ def _power_penalty(x, nu, half):  # type: ignore[no-untyped-def]
     return power, x * power / inside
 
 
-@_compiled
+@compiled
 def _penalise(v, weights, code, nu, p, sharing):  # type: ignore[no-untyped-def]
     """Turn the T x k responses `v` into weighted slopes in place; return the sum of their penalties.
 
@@ -122,7 +118,7 @@ def _penalise(v, weights, code, nu, p, sharing):  # type: ignore[no-untyped-def]
     return total / p
 
 
-@_compiled
+@compiled
 def _penalise_patches(v, weights, sums, code, nu, p, square):  # type: ignore[no-untyped-def]
     """The same for training patches, a column of `v` each; with `square` half the square of each one's penalty."""
     k, count = v.shape
@@ -154,7 +150,7 @@ def _penalise_patches(v, weights, sums, code, nu, p, square):  # type: ignore[no
     return total
 
 
-@_compiled
+@compiled
 def _patch_chunk(atoms, weights, patches, code, nu, p, square, gradient):  # type: ignore[no-untyped-def]
     """Sum of the penalty over a chunk of patches; its gradient is added to `gradient`."""
     k, n = atoms.shape
@@ -188,7 +184,7 @@ def patch_sparsity(
 
     def chunk(start: int) -> tuple[float, Single]:
         gradient = np.zeros(atoms.shape, np.float32)
-        total = _patch_chunk(  # type: ignore[call-arg]
+        total = _patch_chunk(
             atoms, weights, patches[start : start + CHUNK], code, *scalars, square, gradient
         )
         return total, gradient
@@ -243,7 +239,7 @@ def _scatter(patches, first, left, right, height, width, down, across, pixels): 
             row, column = row + 1, left
 
 
-@_compiled
+@compiled
 def _image_band(  # type: ignore[no-untyped-def]
     atoms, transposed, weights, pixels, rows, left, right, height, width, down, across, code, nu, p, sharing, gradient
 ):

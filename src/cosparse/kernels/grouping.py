@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cosparse.kernels.compiling import compiled
 from cosparse.kernels.reference import group_corners
 from cosparse.kernels.threads import available_cores, one_blas_thread, spread
 
@@ -15,10 +15,8 @@ Planes = NDArray[np.float32]
 
 BAND = 8  # rows of groups one task takes
 
-_compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract", "arcp"}, error_model="numpy")
 
-
-@_compiled
+@compiled
 def _find_similar(guide, size, corner, radius, rows, columns, distances, row):  # type: ignore[no-untyped-def]
     """Corners of the patches nearest to the one at `corner`, itself first; how many there are."""
     top, left = corner
@@ -50,7 +48,7 @@ def _find_similar(guide, size, corner, radius, rows, columns, distances, row):  
     return found
 
 
-@_compiled
+@compiled
 def _solve(system):  # type: ignore[no-untyped-def]
     """`system` is [T | B], T positive definite: B becomes T⁻¹B. Needs no pivots; long rows, as the processor likes."""
     n = len(system)
@@ -70,7 +68,7 @@ def _solve(system):  # type: ignore[no-untyped-def]
                 row[q] -= factor * pivot[q]
 
 
-@_compiled
+@compiled
 def _centre(pilot, noisy):  # type: ignore[no-untyped-def]
     """The mean of the pilot's patches; both groups lose it."""
     n, pixels = pilot.shape
@@ -87,7 +85,7 @@ def _centre(pilot, noisy):  # type: ignore[no-untyped-def]
     return mean
 
 
-@_compiled
+@compiled
 def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
     """`noisy` becomes the estimates of all its patches, none of which has gaps: one system for them all."""
     n = len(pilot)
@@ -100,7 +98,7 @@ def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
     np.dot(np.ascontiguousarray(system[:, n:].T), pilot, noisy)
 
 
-@_compiled
+@compiled
 def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
     """`noisy`, one patch, becomes its estimate from those of its pixels that are known."""
     n, pixels = pilot.shape
@@ -122,7 +120,7 @@ def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
             noisy[q] += system[k, n] * pilot[k, q]
 
 
-@_compiled
+@compiled
 def _band(  # type: ignore[no-untyped-def]
     pilots, noisies, known, everywhere, variances, size, tops, lefts, radius, count, start, sums, weights
 ):

@@ -9,24 +9,42 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from operator import index
 from typing import Any, TypeVar
 
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
+from cosparse.kernels.quota import cpu_quota
+
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 
+_quota = cache(cpu_quota)
+
+
 def available_cores() -> int:
-    """Cores this process may use (fewer than the machine has inside a container or a Dask worker)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Cores the caller may use: those of the process, or fewer in :func:`limit_threads`."""
+    limit = _limit.get()
+    return _process_cores() if limit is None else min(limit, _process_cores())
+
+
+def _process_cores() -> int:
+    """What COSPARSE_NUM_THREADS says; else as many as affinity and CPU quota (of a container, say) allow."""
+    wanted = os.environ.get("COSPARSE_NUM_THREADS", "").strip()
+    if wanted:
+        if not (wanted.isascii() and wanted.isdigit() and int(wanted) > 0):
+            raise ValueError(f"COSPARSE_NUM_THREADS: must be a whole number of at least 1, got {wanted!r}; or unset it")
+        return int(wanted)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _quota() or cores)
 
 
 class _Threads:
@@ -35,12 +53,46 @@ class _Threads:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.pool: ThreadPoolExecutor | None = None
+        self.size = 0
         self.inside = 0
         self.limiter: object | None = None
 
 
 _threads = _Threads()
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
+
+
+@contextmanager
+def limit_threads(n: int) -> Iterator[None]:
+    """Let cosparse use at most `n` threads for what is called in this block; results are the same to the bit.
+
+    It holds for the thread (or asyncio task) that enters the block and for no other. Inside another limit the smaller
+    one holds. A cluster started in it has at most `n` workers.
+
+    Parameters
+    ----------
+    n : int
+        At least 1, which keeps everything on the calling thread.
+
+    Examples
+    --------
+    >>> import numpy as np, cosparse
+    >>> with cosparse.limit_threads(1):
+    ...     clean = cosparse.denoise(np.full((16, 16), 0.5), sigma=0.1, quality="fast")
+    """
+    try:
+        wanted = index(n)
+    except TypeError:
+        wanted = 0
+    if wanted < 1 or isinstance(n, bool):
+        raise ValueError(f"n: must be a whole number of at least 1, got {n!r}")
+    outer = _limit.get()
+    token = _limit.set(wanted if outer is None else min(wanted, outer))
+    try:
+        yield
+    finally:
+        _limit.reset(token)
 
 
 @contextmanager
@@ -79,6 +131,7 @@ def _in_child() -> None:
     global _threads
     limiter, inside = _threads.limiter, _threads.inside
     _threads = _Threads()
+    _quota.cache_clear()  # it may be moved to a group of its own
     if inside and limiter is not None:
         _free_blas()
         limiter.restore_original_limits()  # type: ignore[attr-defined]
@@ -94,18 +147,41 @@ def spread(work: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
     Inside `work` it goes on serially: the cores are taken, and a pool waiting for itself would never end.
     """
     items = list(items)
-    if len(items) <= 1 or _alone.get() or available_cores() == 1:
+    if len(items) <= 1 or _alone.get() or (cores := available_cores()) == 1:
         return [work(item) for item in items]
     with _threads.lock:
         if _threads.pool is None:
-            _threads.pool = ThreadPoolExecutor(available_cores(), thread_name_prefix="cosparse")
-        pool = _threads.pool
+            _threads.size = _process_cores()
+            _threads.pool = ThreadPoolExecutor(_threads.size, thread_name_prefix="cosparse")
+        pool, size = _threads.pool, _threads.size
 
     def one(item: Item) -> Value:
         with on_this_thread():
             return work(item)
 
-    return list(pool.map(one, items))
+    return list(pool.map(one, items)) if cores >= size else _on_some(pool, cores, one, items)
+
+
+def _on_some(pool: ThreadPoolExecutor, count: int, work: Callable[[Item], Value], items: list[Item]) -> list[Value]:
+    """As `pool.map`, but on `count` of its threads, each of which takes the next item when it is done with one."""
+    left = deque(enumerate(items))
+    results: dict[int, Value] = {}
+
+    def take() -> None:
+        while True:
+            try:
+                place, item = left.popleft()
+            except IndexError:
+                return
+            results[place] = work(item)
+
+    takers = [pool.submit(take) for _ in range(min(count, len(items)))]
+    try:
+        for taker in takers:
+            taker.result()
+    finally:
+        left.clear()  # after an error, or Ctrl-C, nothing more is begun
+    return [results[place] for place in range(len(items))]
 
 
 @contextmanager

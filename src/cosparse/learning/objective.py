@@ -14,7 +14,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.kernels import fused
 from cosparse.penalty import Penalty
 
 Matrix = NDArray[np.float64]
@@ -39,6 +38,8 @@ class PatchSparsity:
         self.count, self.columns = patches.shape
 
     def __call__(self, atoms: Matrix, penalty: Penalty) -> tuple[float, Matrix]:
+        from cosparse.kernels import fused  # not before the first evaluation: the compiler comes with it
+
         return fused.patch_sparsity(
             np.ascontiguousarray(atoms, np.float32),
             np.ones(len(atoms), np.float32),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.kernels.grouping import group_filter, group_parts
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.reconstruction.planes import Channel, Plane, Report
 from cosparse.reconstruction.rules import Grouping
@@ -31,6 +30,8 @@ def filter_groups(
 
     `report` hears of the progress; if it says stop, the pilots are what is returned.
     """
+    from cosparse.kernels.grouping import group_filter, group_parts  # not before its use: the compiler comes with it
+
     noisies, result = _stacked([channel.plane for channel in channels]), _stacked(pilots)
     variances = np.array([((sigma or FILLING) * channel.gain) ** 2 for channel in channels])
     sure = np.ones(result.shape[1:], bool) if known is None else known

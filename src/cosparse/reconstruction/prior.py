@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.kernels import curvature, fused
 from cosparse.kernels.reference import positions
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
@@ -81,14 +80,20 @@ class Prior:
                 for part, extent, step in zip(region, image.shape, self.strides, strict=True)
             )
             counted = rows, columns
+        from cosparse.kernels import fused  # not before the first evaluation: the compiler comes with it
+
         return fused.image_sparsity(self.operator.atoms, self.weights, image, *self._rest, counted)
 
     def curvature(self, image: Image, direction: Image) -> Image:
         """The Hessian at an image, times a direction."""
+        from cosparse.kernels import curvature
+
         return curvature.image_curvature(self.operator.atoms, self.weights, image, direction, *self._rest)
 
     def sensitivity(self, image: Image, direction: Image) -> tuple[Derivative, Derivative]:
         """The derivatives of <gradient at the image, direction> by the operator's atoms and by its weights."""
+        from cosparse.kernels import curvature
+
         by_atom, by_weight = curvature.image_sensitivity(
             self.operator.atoms, self.weights, image, direction, *self._rest
         )

@@ -27,18 +27,18 @@ def enlarge(plane: Plane, factor: int) -> Plane:
     return np.ascontiguousarray(rows @ plane @ columns.T)
 
 
-def _bicubic(size: int, factor: int) -> NDArray[np.float32]:
-    """The (size·factor, size) matrix of interpolation along one axis, borders replicated."""
+def _bicubic(size: int, factor: int) -> Any:
+    """The (size·factor, size) sparse matrix of interpolation along one axis, borders replicated: four pixels a row."""
+    from scipy.sparse import csr_array
+
     centre = (np.arange(size * factor) + 0.5) / factor - 0.5
-    base = np.floor(centre).astype(int)
-    matrix = np.zeros((size * factor, size), np.float32)
-    for tap in range(-1, 3):
-        distance = np.abs(centre - (base + tap))
-        near = 1.5 * distance**3 - 2.5 * distance**2 + 1
-        far = -0.5 * distance**3 + 2.5 * distance**2 - 4 * distance + 2
-        factors = np.where(distance <= 1, near, np.where(distance < 2, far, 0))
-        np.add.at(matrix, (np.arange(len(centre)), np.clip(base + tap, 0, size - 1)), factors)
-    return matrix
+    taps = np.floor(centre).astype(int)[:, None] + np.arange(-1, 3)
+    distance = np.abs(centre[:, None] - taps)
+    near = 1.5 * distance**3 - 2.5 * distance**2 + 1
+    far = -0.5 * distance**3 + 2.5 * distance**2 - 4 * distance + 2
+    factors = np.where(distance <= 1, near, np.where(distance < 2, far, 0)).astype(np.float32)
+    places = np.repeat(np.arange(len(centre)), 4), np.clip(taps, 0, size - 1).ravel()
+    return csr_array((factors.ravel(), places), shape=(size * factor, size))
 
 
 def interpolate(plane: Plane, gaps: NDArray[np.bool_]) -> Plane:
