@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from pixels import noise, same
 
-from cosparse import images
 from cosparse.images import (
     default_range,
     find_images,

@@ -75,6 +75,10 @@ def limit_threads(n: int) -> Iterator[None]:
     n : int
         At least 1, which keeps everything on the calling thread.
 
+    Returns
+    -------
+    context manager
+
     Examples
     --------
     >>> import numpy as np, cosparse
