@@ -425,9 +425,9 @@ def test_a_masked_array_brings_its_mask(clean, colour):
     mask = np.random.default_rng(0).random(clean.shape) < 0.3
     masked = np.ma.masked_array(np.where(mask, -99.0, clean), mask)
     expected = inpaint(clean, mask)
-    for given in (inpaint(masked), inpaint(masked, masked.mask), inpaint(masked, np.zeros(mask.shape, bool))):
-        assert not isinstance(given, np.ma.MaskedArray)
-        np.testing.assert_array_equal(given, expected)
+    for filled in (inpaint(masked), inpaint(masked, masked.mask), inpaint(masked, np.zeros(mask.shape, bool))):
+        assert not isinstance(filled, np.ma.MaskedArray)
+        np.testing.assert_array_equal(filled, expected)
     mask = np.random.default_rng(0).random(colour.shape) < 0.1
     pixels = inpaint(np.ma.masked_array(colour, mask), mask, channel_axis=-1)
     np.testing.assert_array_equal(pixels, inpaint(colour, mask.any(axis=-1), channel_axis=-1))
