@@ -1,7 +1,8 @@
 """Read and write image files, and move values to and from float32 on 0..255.
 
-PNG, JPEG, BMP and TIFF; 8 bit, 16 bit and (TIFF) float32; grey or colour, with or without
-transparency; TIFF stacks. What cannot be read or written without loss is an error.
+PNG, JPEG, BMP and TIFF, and to read WebP, AVIF, GIF and HEIC; 8 bit, 16 bit and (TIFF) float32;
+grey or colour, with or without transparency; TIFF stacks of any number of axes. Pixels that cannot be
+read or written without loss are an error; what is lost besides is said, see :func:`losses`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import glob
 import io
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,10 +19,12 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from cosparse.codecs import SUFFIXES, Array, RefusedError, decode, encode, joined, one_line
+from cosparse.codecs import READ_ONLY, SUFFIXES, UNREAD, Array, RefusedError, decode, encode, joined, one_line, readable
+from cosparse.codecs import losses as metadata_losses
 from cosparse.codecs.disk import open_file, save_file, shown_name
 
 PathLike = str | os.PathLike[str]
+SAMPLE = 2**20  # values of a large float file that are looked at for its range
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,21 +34,29 @@ class Picture:
     Attributes
     ----------
     pixels : ndarray
-        uint8, uint16 or float32, shape (h, w) or (h, w, 3); (pages, h, w[, 3]) when `stack`.
+        uint8, uint16 or float32, shape (h, w) or (h, w, 3), after the axes of a stack: (z, h, w) or
+        (t, z, c, h, w).
     alpha : ndarray or None
-        Transparency, of the shape of `pixels` without channels; `pixels` never include it.
+        Transparency, of the shape of `pixels` without colours; `pixels` never include it.
     channel_axis : int or None
         -1 for colour, None for grey.
     stack : bool
-        Whether the leading axis counts the pages of a TIFF.
+        Whether axes of pages lead.
     data_range : float
-        255 for uint8 and 65535 for uint16. For floats 1.0 if every finite value lies in [0, 1],
-        else 255 if none exceeds 255, else the largest finite value.
+        The value that stands for white: 255 for uint8, 65535 for uint16, for floats see :func:`float_range`;
+        or what the reader was told.
     metadata : mapping
-        ``exif`` and ``icc_profile`` (bytes), ``dpi`` (x, y), as present. The EXIF says the right way up,
-        as the pixels are; that of a TIFF is gathered from its tags and directories.
+        As present, ``exif``, ``icc_profile``, ``xmp`` and ``comment`` (bytes), ``text`` (of a PNG, a mapping), ``dpi``
+        (x, y); of a TIFF ``resolution`` (x, y, its unit: 1 none, 3 per cm) where that is not per inch, and
+        ``ome`` (OME-XML), ``imagej`` or ``shaped`` (mappings): what the file says of its axes and scales. EXIF and XMP
+        say the right way up, as the pixels are; the EXIF of a TIFF is gathered from its tags and directories.
     format : str
-        "png", "jpeg", "bmp" or "tiff".
+        "png", "jpeg", "bmp" or "tiff"; "webp", "avif", "gif" or "heic", which are not written.
+    axes : str
+        A letter for each axis of `pixels`, as tifffile and OME name them: "YXS", "ZYX", "TZCYX". Empty where the
+        file does not say.
+    notes : tuple of str
+        What in the file was left behind, a line each.
     """
 
     pixels: Array
@@ -55,6 +66,24 @@ class Picture:
     data_range: float = 255.0
     metadata: Mapping[str, Any] = field(default_factory=dict)
     format: str = "png"
+    axes: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pages(self) -> Array:
+        """The pixels as (pages, h, w) or (pages, h, w, 3), one page if it is no stack.
+
+        >>> Picture(np.zeros((2, 5, 8, 9)), stack=True).pages.shape
+        (10, 8, 9)
+        """
+        ends = 2 if self.channel_axis is None else 3
+        return self.pixels.reshape(-1, *self.pixels.shape[-ends:])
+
+    @property
+    def leading(self) -> tuple[int, ...]:
+        """The lengths of the axes of pages: () for a single picture."""
+        ends = 2 if self.channel_axis is None else 3
+        return self.pixels.shape[:-ends] if self.stack else ()
 
 
 # --- values --------------------------------------------------------------------------------
@@ -75,6 +104,45 @@ def default_range(like: npt.DTypeLike | Array, *, name: str = "image") -> float:
         f"{name}: {dtype} values have no agreed range; pass data_range, or convert to uint8, "
         "uint16 or float"
     )
+
+
+def float_range(low: float, high: float) -> float:
+    """Return the value that stands for white in a float file that does not say.
+
+    Parameters
+    ----------
+    low, high : float
+        The 1st and the 99th percentile of its finite values. The bulk of them says what is meant; a little noise
+        beyond black and white does not.
+
+    Returns
+    -------
+    float
+        1.0 if -1 <= low and high <= 2; else 255.0 if -255 <= low and high <= 510; else the extent from the lower of
+        `low` and 0 to `high`.
+
+    >>> float_range(-0.1, 1.1), float_range(3, 240), float_range(-1000, 3000)
+    (1.0, 255.0, 4000.0)
+    """
+    if low >= -1 and high <= 2:
+        return 1.0
+    if low >= -255 and high <= 510:
+        return 255.0
+    return (high - min(low, 0.0)) or 255.0  # a file that is all one value below 0 has no extent
+
+
+def _range_of_floats(pixels: Array) -> float:
+    """:func:`float_range` of these, of many by a fixed sample of them."""
+    flat = pixels.ravel()
+    if flat.size > SAMPLE:
+        flat = flat[np.random.default_rng(0).integers(0, flat.size, SAMPLE)]
+    finite = flat[np.isfinite(flat)]
+    if finite.size == 0 and flat.size < pixels.size:
+        finite = pixels[np.isfinite(pixels)]
+    if finite.size == 0:
+        return 1.0
+    low, high = np.percentile(finite.astype(np.float64), [1, 99])
+    return float_range(float(low), float(high))
 
 
 def _range(like: Array | np.dtype[Any], data_range: float | None, name: str) -> float:
@@ -152,8 +220,9 @@ def from_working(
 def find_images(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     """List the image files that `paths` name: files, folders (searched through) and patterns.
 
-    A file is taken whatever its suffix; folders and patterns give the supported suffixes only,
-    sorted, without hidden files. Each file appears once.
+    A file is taken whatever its suffix; folders and patterns give the suffixes that can be read only
+    (those of HEIC if its decoder is installed), sorted, without hidden files. Each file appears once.
+    What is passed over in a folder, :func:`unread_files` tells.
 
     Raises
     ------
@@ -176,29 +245,51 @@ def find_images(paths: PathLike | Iterable[PathLike]) -> list[Path]:
         else:
             raise FileNotFoundError(f"{shown}: no such file or folder; check the path")
         depth = len(path.parts) if kind == "folder" else -1  # the folder given may itself be hidden
-        images = sorted(
-            p
-            for p in inside
-            if p.suffix.lower() in SUFFIXES
-            and not any(part.startswith(".") for part in p.parts[depth:])
-            and p.is_file()
-        )
+        images = _visible(inside, depth, readable)
         if not images:
-            raise ValueError(f"{shown}: this {kind} holds no PNG, JPEG, BMP or TIFF image")
+            raise ValueError(f"{shown}: this {kind} holds no PNG, JPEG, BMP or TIFF image, nor another that is read")
         found.update(dict.fromkeys(images))
     return list(found)
+
+
+def unread_files(folder: PathLike) -> list[Path]:
+    """List the files of a folder that look like pictures, by their suffix, but that :func:`find_images` leaves out.
+
+    :data:`cosparse.codecs.UNREAD` says why, suffix by suffix; HEIC is left out where its decoder is not installed
+    (``pip install 'cosparse[heic]'``). Sorted, without hidden files; empty if it is not a folder.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        return []
+    return _visible(path.rglob("*"), len(path.parts), lambda end: end in UNREAD | READ_ONLY and not readable(end))
+
+
+def _visible(paths: Iterable[Path], depth: int, wanted: Callable[[str], bool]) -> list[Path]:
+    """The files with wanted suffixes, sorted, without those that are hidden below `depth`."""
+    return sorted(
+        p
+        for p in paths
+        if wanted(p.suffix.lower())
+        and not any(part.startswith(".") for part in p.parts[depth:])
+        and p.is_file()
+    )
 
 
 # --- reading --------------------------------------------------------------------------------
 
 
 def read_image(
-    source: PathLike | bytes | BinaryIO, *, name: str | None = None, max_pixels: int = 500_000_000
+    source: PathLike | bytes | BinaryIO,
+    *,
+    name: str | None = None,
+    max_pixels: int = 500_000_000,
+    data_range: float | None = None,
 ) -> Picture:
-    """Read a PNG, JPEG, BMP or TIFF, known by its content and not by its suffix.
+    """Read a PNG, JPEG, BMP, TIFF, WebP, AVIF, GIF or HEIC, known by its content and not by its suffix.
 
     Palettes and 1-bit images are expanded to 8 bits, EXIF and TIFF orientation is applied,
-    premultiplied TIFF colours are divided by their alpha, float64 becomes float32.
+    premultiplied TIFF colours are divided by their alpha, float64 becomes float32. Of a GIF the first frame is
+    read, of a TIFF the first series with all its pages and axes; what is left behind, ``Picture.notes`` says.
 
     Parameters
     ----------
@@ -208,6 +299,13 @@ def read_image(
         What error messages call it; the path by default.
     max_pixels : int
         Refuse, before decoding, an image or a stack with more pixels in all.
+    data_range : float, optional
+        The value that stands for white, where it is not what `Picture.data_range` says: of a float file, or of
+        one with 12 bits in 16 (4095).
+
+    Returns
+    -------
+    Picture
 
     Raises
     ------
@@ -216,20 +314,35 @@ def read_image(
     ValueError
         The file is not such an image, is damaged, or holds what would be lost.
     """
+    if data_range is not None:
+        data_range = _range(np.dtype(np.float32), data_range, "data_range")
     if isinstance(source, str | os.PathLike):
         shown = shown_name(name or source)
         with open_file(source, shown) as handle:
-            return _picture(handle, shown, max_pixels)
+            return _picture(handle, shown, max_pixels, data_range)
     data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else source.read()
-    return _picture(io.BytesIO(data), shown_name(name or "image"), max_pixels)
+    return _picture(io.BytesIO(data), shown_name(name or "image"), max_pixels, data_range)
+
+
+def read_greys(
+    source: PathLike | bytes | BinaryIO, *, data_range: float | None = None
+) -> list[npt.NDArray[np.float32]]:
+    """Read every page as (h, w) float32 on 0..255, the luma of colours. `data_range` as in :func:`read_image`."""
+    picture = read_image(source, data_range=data_range)
+    return [_grey(page, picture) for page in picture.pages]
 
 
 def read_grey(source: PathLike | bytes | BinaryIO) -> npt.NDArray[np.float32]:
-    """Read as (h, w) float32 on 0..255: the luma of a colour, the first page of a stack."""
+    """Read a single picture as (h, w) float32 on 0..255, the luma of a colour; a stack is refused."""
     picture = read_image(source)
-    work = to_working(
-        picture.pixels[0] if picture.stack else picture.pixels, data_range=picture.data_range
-    )
+    if picture.stack:
+        shown = shown_name(source) if isinstance(source, str | os.PathLike) else "image"
+        raise ValueError(f"{shown}: holds {len(picture.pages)} pages; give a single picture")
+    return _grey(picture.pixels, picture)
+
+
+def _grey(page: Array, picture: Picture) -> npt.NDArray[np.float32]:
+    work = to_working(page, data_range=picture.data_range)
     if picture.channel_axis is None:
         return work
     from skimage.color import rgb2gray
@@ -237,19 +350,26 @@ def read_grey(source: PathLike | bytes | BinaryIO) -> npt.NDArray[np.float32]:
     return np.ascontiguousarray(rgb2gray(work), dtype=np.float32)
 
 
-def _picture(fp: BinaryIO, shown: str, max_pixels: int) -> Picture:
+def _picture(fp: BinaryIO, shown: str, max_pixels: int, data_range: float | None) -> Picture:
     kind, samples = decode(fp, shown, max_pixels)
     try:
         pixels, alpha = samples.split()
     except RefusedError as error:
         raise ValueError(f"{shown}: {error}") from None
-    data_range = default_range(pixels)
-    if pixels.dtype.kind == "f":
-        finite = pixels[np.isfinite(pixels)]
-        low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-        data_range = 1.0 if low >= 0 and high <= 1 else max(255.0, high)
-    axis = -1 if samples.channels >= 3 else None
-    return Picture(pixels, alpha, axis, samples.stack, data_range, samples.metadata, kind)
+    if data_range is None:
+        data_range = _range_of_floats(pixels) if pixels.dtype.kind == "f" else default_range(pixels)
+    colour = samples.channels >= 3
+    return Picture(
+        pixels,
+        alpha,
+        -1 if colour else None,
+        samples.leading > 0,
+        data_range,
+        samples.metadata,
+        kind,
+        "" if samples.axes is None else samples.axes + "YX" + "S" * colour,
+        samples.notes,
+    )
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -269,12 +389,12 @@ def write_image(
     target : path or binary file
         A file is written under a temporary name beside it and then renamed.
     pixels : array_like
-        (h, w), (h, w, 3) or, with transparency, (h, w, 4); with a leading page axis, a TIFF stack.
-        Three axes are a grey stack if `like` is one, or if the last is neither 3 nor 4 long.
+        (h, w), (h, w, 3) or, with transparency, (h, w, 4); with leading axes of pages, a TIFF stack.
+        The last of three axes or more is colour if it is 3 or 4 long, unless `like` is a grey stack.
     like : Picture, optional
-        Whose alpha and metadata to keep. Its alpha must fit the pixels: after resizing pass
-        ``dataclasses.replace(like, alpha=resized)``. A BMP keeps only the dpi, a JPEG no EXIF beyond 64 kB
-        (then without the maker's note, if that is enough), a TIFF has it on its first page.
+        Whose alpha, axes and metadata to keep: what was an OME-TIFF or ImageJ's is one again, if it has as many
+        pages along each axis. Its alpha must fit the pixels, and so must its scale: after enlarging pass
+        :func:`cosparse.pictures.enlarged_like`. What a format cannot hold is left out, see :func:`losses`.
     format : str, optional
         By default from the suffix of `target`, else as `like`.
 
@@ -287,17 +407,19 @@ def write_image(
     path = target if isinstance(target, str | os.PathLike) else None
     shown, suffix = ("image", "") if path is None else (shown_name(path), Path(path).suffix)
     asked = format or suffix or (like.format if like else "")
-    kind = SUFFIXES.get("." + asked.lower().lstrip("."))
-    if kind is None:
-        raise ValueError(f"{shown}: cannot write format {asked!r}; use png, jpeg, bmp or tiff")
+    kind = _written(asked, shown)
     try:
         alpha = like.alpha if like else None
-        grey_stack = bool(like and like.stack and like.channel_axis is None)
-        samples, colour, stack = joined(np.asarray(pixels), alpha, grey_stack)
-        metadata = dict(like.metadata) if like else {}
+        grey = max(3, like.pixels.ndim) if like and like.stack and like.channel_axis is None else None
+        samples, colour, leading = joined(np.asarray(pixels), alpha, grey)
+        metadata, axes = dict(like.metadata) if like else {}, ""
         if like and colour != (like.channel_axis is not None):
             metadata.pop("icc_profile", None)  # a profile for grey is wrong on RGB, and the reverse
-        data = encode(kind, samples, colour, stack, metadata)
+        if like and samples.shape[:leading] == like.leading:
+            axes = like.axes[:leading]
+        else:  # words about other axes
+            metadata = {key: value for key, value in metadata.items() if key not in ("ome", "imagej", "shaped")}
+        data = encode(kind, samples, colour, leading, axes, metadata)
     except MemoryError:
         raise
     except RefusedError as error:
@@ -310,3 +432,23 @@ def write_image(
         save_file(Path(os.path.realpath(target)), data, shown)  # a link stays one
     else:
         target.write(data)
+
+
+def losses(picture: Picture, format: str) -> tuple[str, ...]:
+    """What of a picture's metadata a format cannot hold, a line each: "XMP cannot be kept in BMP".
+
+    `format` is a name or a suffix: "png", "jpeg", "bmp", "tiff" or ".tif".
+
+    >>> losses(Picture(np.zeros((4, 4), np.uint8), metadata={"comment": b"a bridge"}), "png")
+    ('the comment cannot be kept in PNG',)
+    """
+    return metadata_losses(picture.metadata, _written(format, "format"))
+
+
+def _written(asked: str, shown: str) -> str:
+    """The format of a name or suffix, if it is one that is written."""
+    suffix = "." + asked.lower().lstrip(".")
+    kind = SUFFIXES.get(suffix) or (suffix[1:] if suffix[1:] in SUFFIXES.values() else None)
+    if kind is None:
+        raise ValueError(f"{shown}: cannot write format {asked!r}; write PNG or TIFF, JPEG or BMP")
+    return kind

@@ -10,34 +10,90 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import pillow, png16, tiff
+from cosparse.codecs import exif, heif, pillow, png16, tiff
 from cosparse.codecs.samples import Array, RefusedError, Samples, joined, one_line
 
 __all__ = [
-    "SUFFIXES", "Array", "RefusedError", "Samples", "decode", "encode", "joined", "one_line",
+    "READ_ONLY", "SUFFIXES", "UNREAD", "Array", "RefusedError", "Samples", "decode", "encode", "joined", "losses",
+    "one_line", "readable",
 ]  # fmt: skip
 
 SUFFIXES = {
     ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".bmp": "bmp", ".tif": "tiff", ".tiff": "tiff",
 }  # fmt: skip
+# What is read besides, and written as one of those.
+READ_ONLY = {
+    ".webp": "webp", ".avif": "avif", ".gif": "gif", ".mpo": "jpeg", ".heic": "heic", ".heif": "heic", ".hif": "heic",
+}  # fmt: skip
+# What looks like a picture and is not read, and why. (HEIC is among it where its decoder is not installed.)
+UNREAD = {
+    **dict.fromkeys(
+        (".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dng", ".erf", ".nef", ".nrw", ".orf", ".pef", ".raf", ".raw", ".rw2",
+         ".srw", ".x3f"), "camera raw: develop it to TIFF first"),
+    **dict.fromkeys((".psd", ".psb", ".xcf", ".kra"), "a painting program's file: export it as TIFF or PNG"),
+    **dict.fromkeys((".svg", ".pdf", ".eps", ".ai"), "not made of pixels: export it as PNG"),
+    **dict.fromkeys((".jp2", ".j2k", ".jxl", ".jxr", ".exr", ".hdr", ".tga", ".ppm", ".pgm", ".pnm", ".ico", ".dcm",
+                     ".czi", ".nd2", ".lif", ".fits"), "a format that is not read: convert it to TIFF or PNG"),
+}  # fmt: skip
+NAMES = "PNG, JPEG, BMP or TIFF, nor a WebP, AVIF, GIF or HEIC"
 _MAGIC = {
     b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"BM": "bmp", b"II*\0": "tiff",
-    b"MM\0*": "tiff", b"II+\0": "tiff", b"MM\0+": "tiff",
+    b"MM\0*": "tiff", b"II+\0": "tiff", b"MM\0+": "tiff", b"GIF87a": "gif", b"GIF89a": "gif",
 }  # fmt: skip
+_BRANDS = {"avif": {b"avif", b"avis"}, "heic": {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1"}}
+# What the formats that are written hold of a picture's metadata.
+_HOLDS = {
+    "png": {"dpi", "exif", "icc_profile", "xmp", "text"},
+    "jpeg": {"dpi", "exif", "icc_profile", "xmp", "comment"},
+    "bmp": {"dpi"},
+    "tiff": {"dpi", "exif", "icc_profile", "xmp", "resolution", "ome", "imagej", "shaped"},
+}
+_CALLED = {
+    "dpi": "the resolution", "exif": "EXIF", "icc_profile": "the colour profile", "xmp": "XMP", "text": "PNG text",
+    "comment": "the comment", "resolution": "the resolution", "ome": "OME-XML", "imagej": "ImageJ's metadata",
+    "shaped": "what the file says of its axes",
+}  # fmt: skip
+
+
+def readable(suffix: str) -> bool:
+    """Whether files with this suffix are taken, here and now."""
+    kind = SUFFIXES.get(suffix.lower()) or READ_ONLY.get(suffix.lower())
+    return kind is not None and (kind != "heic" or heif.installed())
+
+
+def losses(metadata: Mapping[str, Any], kind: str) -> tuple[str, ...]:
+    """What of a picture's metadata a format cannot hold, a line each."""
+    name, held = kind.upper(), _HOLDS[kind]
+    lost = [_CALLED[key] for key in _CALLED if metadata.get(key) and key not in held]
+    if "dpi" in metadata and "dpi" in held and "the resolution" in lost:
+        lost.remove("the resolution")  # it is told as dpi
+    lines = [f"{what} cannot be kept in {name}" for what in lost]
+    if kind == "jpeg":
+        block = metadata.get("exif", b"")
+        short = exif.shortened(block, pillow.LONGEST)
+        if len(short) < len(block):
+            what = "the maker's note" if short else "EXIF"
+            lines.append(f"{what} is too long for JPEG and cannot be kept")
+        for key, longest in (("xmp", pillow.LONGEST_XMP), ("comment", pillow.LONGEST)):
+            if len(metadata.get(key, b"")) > longest:
+                lines.append(f"{_CALLED[key]} is too long for JPEG and cannot be kept")
+    return tuple(lines)
 
 
 def decode(fp: BinaryIO, shown: str, max_pixels: int) -> tuple[str, Samples]:
     """The format, known by content, and the samples; a ValueError that begins with `shown`."""
-    head = fp.read(32)
-    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    head = fp.read(64)
+    kind = _kind(head)
     if not head:
         raise ValueError(f"{shown}: the file is empty; save or copy it again")
     if kind is None:
-        raise ValueError(f"{shown}: not a PNG, JPEG, BMP or TIFF by its content; convert it to PNG")
+        raise ValueError(f"{shown}: not a {NAMES} by its content; convert it to PNG")
     fp.seek(0)
     try:
         if kind == "tiff":
             return kind, tiff.decode(fp, max_pixels).upright()
+        if kind == "heic":
+            return kind, heif.decode(fp, max_pixels).upright()
         return kind, pillow.decode(fp, kind, head, max_pixels).upright()
     except MemoryError:
         raise
@@ -50,15 +106,29 @@ def decode(fp: BinaryIO, shown: str, max_pixels: int) -> tuple[str, Samples]:
         ) from error
 
 
+def _kind(head: bytes) -> str | None:
+    """The format of a file that begins with `head`."""
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "webp"
+    if head[4:8] == b"ftyp":  # a box with a brand, a version, and all the brands that it may be read as
+        end = min(int.from_bytes(head[:4], "big"), len(head))
+        brands = {head[8:12], *(head[at : at + 4] for at in range(16, end - 3, 4))}
+        return next((kind for kind, known in _BRANDS.items() if brands & known), None)
+    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+
+
 def encode(
-    kind: str, values: Array, colour: bool, stack: bool, metadata: Mapping[str, Any]
+    kind: str, values: Array, colour: bool, leading: int, axes: str, metadata: Mapping[str, Any]
 ) -> bytes | memoryview:
-    """Encode uint8, uint16 or float32 samples, alpha last; refuse what the format would lose."""
-    has_alpha = values.ndim - stack == 3 and values.shape[-1] in (2, 4)
+    """Encode uint8, uint16 or float32 samples, alpha last; refuse what the format would lose.
+
+    Of the metadata it holds what it can: see :func:`losses`.
+    """
+    has_alpha = values.ndim - leading == 3 and values.shape[-1] in (2, 4)
     if kind == "tiff":
-        return tiff.encode(values, colour, has_alpha, metadata)
+        return tiff.encode(values, colour, has_alpha, leading, axes, metadata)
     name = kind.upper()
-    if stack:
+    if leading:
         raise RefusedError(f"{name} cannot hold a stack; write TIFF")
     if kind != "png" and has_alpha:
         raise RefusedError(f"{name} cannot hold transparency; write PNG or TIFF")

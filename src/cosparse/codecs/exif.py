@@ -103,6 +103,11 @@ def into_tiff(out: io.BytesIO, block: bytes) -> None:
     out.write(struct.pack(layout.offset, at))
 
 
+def whole(block: bytes) -> bytes:
+    """A block with the prefix that JPEG wants, which other formats leave out."""
+    return block if block.startswith(PREFIX) or not byte_order(block) else PREFIX + block
+
+
 def byte_order(block: bytes) -> str:
     """Of a block: "<", ">", or nothing if it is not one."""
     return {b"II": "<", b"MM": ">"}.get(block.removeprefix(PREFIX)[:2], "")

@@ -1,30 +1,32 @@
-"""PNG, JPEG and BMP, by Pillow; 16-bit colour, which it does not know, a byte at a time."""
+"""What Pillow reads and writes: PNG, JPEG and BMP, and to read GIF, WebP and AVIF.
+
+16-bit colour, which it does not know, is read a byte at a time.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import exif
-from cosparse.codecs.samples import Array, RefusedError, Samples, check_size, clean_dpi
+from cosparse.codecs import exif, words
+from cosparse.codecs.samples import Array, RefusedError, Samples, check_size, left_behind
+from cosparse.codecs.scale import clean_dpi
 
 LONGEST = 65533  # bytes of a segment of a JPEG
+LONGEST_XMP = LONGEST - 29  # after the address of the standard that stands before it
 
 
 def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
-    """Decode a file of the format `kind` that begins with `head`."""
-    from PIL import BmpImagePlugin, JpegImagePlugin, PngImagePlugin
-
-    plugins: dict[str, Any] = {
-        "png": PngImagePlugin.PngImageFile,
-        "jpeg": JpegImagePlugin.JpegImageFile,
-        "bmp": BmpImagePlugin.BmpImageFile,
-    }
+    """Decode a file of the format `kind` that begins with `head`; of several frames the first."""
+    if kind == "webp":  # to open one is to make room for its pixels
+        check_size(*_webp_size(head), 1, max_pixels)
+    plugin = _plugin(kind)
     # Not Image.open: its own size limit is global, lower than ours, and a warning first.
-    image = plugins[kind](fp)
+    image = plugin(fp)
     width, height = image.size
     check_size(width, height, 1, max_pixels)
     if kind == "png" and getattr(image, "n_frames", 1) > 1:
@@ -38,17 +40,20 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     else:
         values = array_of(image)
         if bits == 16 and colour in (2, 6):
-            values = two_bytes(values, one_byte(fp, plugins[kind], 0, "L"))
+            values = two_bytes(values, one_byte(fp, plugin, 0, "L"))
     key = image.info.get("transparency")
     if key is not None and mode in ("1", "L", "I;16", "RGB"):
         values = _keyed(values, key, mode, bits)
-    orientation, block = exif.upright(exif.without_thumbnail(image.info.get("exif", b"")))
+    orientation, block = exif.upright(exif.without_thumbnail(exif.whole(image.info.get("exif", b""))))
     metadata = {
         "exif": block,
         "icc_profile": image.info.get("icc_profile"),
         "dpi": clean_dpi(image.info.get("dpi")),
+        "xmp": words.upright_xmp(image.info.get("xmp") or image.info.get(words.XMP_KEY)),
+        "text": words.text_of(image.text) if kind == "png" else {},
+        "comment": image.info.get("comment"),
     }
-    return Samples(values, False, orientation, metadata)
+    return Samples(values, 0, orientation, metadata, notes=tuple(_left_behind(image, kind, fp)))
 
 
 def encode(kind: str, values: Array, metadata: Mapping[str, Any]) -> memoryview:
@@ -57,12 +62,61 @@ def encode(kind: str, values: Array, metadata: Mapping[str, Any]) -> memoryview:
 
     held = ("dpi",) if kind == "bmp" else ("dpi", "exif", "icc_profile")
     options = {key: metadata[key] for key in held if key in metadata}
+    if kind == "png":
+        options["pnginfo"] = words.png_info(metadata)
     if kind == "jpeg":
         options.update(quality=95, subsampling=0)
         options["exif"] = exif.shortened(metadata.get("exif", b""), LONGEST)
+        for key, longest in (("xmp", LONGEST_XMP), ("comment", LONGEST)):
+            if len(metadata.get(key, b"")) <= longest:
+                options[key] = metadata.get(key, b"")
     out = io.BytesIO()
     Image.fromarray(values).save(out, format=kind, **options)
     return out.getbuffer()
+
+
+def _plugin(kind: str) -> Any:
+    """Pillow's class for a format; AVIF came with its version 11.3, and not to every machine."""
+    from importlib import import_module
+
+    from PIL import features
+
+    name = {"png": "Png", "jpeg": "Jpeg", "bmp": "Bmp", "gif": "Gif", "webp": "WebP", "avif": "Avif"}[kind]
+    if kind in ("webp", "avif") and kind not in features.get_supported_modules():
+        raise RefusedError(f"is {kind.upper()}, which the installed Pillow cannot read; update it or convert to PNG")
+    return getattr(import_module(f"PIL.{name}ImagePlugin"), f"{name}ImageFile")
+
+
+def _webp_size(head: bytes) -> tuple[int, int]:
+    """Width and height, from the first chunk of any of the three kinds of WebP."""
+    kind, body = head[12:16], head[20:]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(body[4:7], "little"), 1 + int.from_bytes(body[7:10], "little")
+    if kind == b"VP8L":
+        both = int.from_bytes(body[1:5], "little")
+        return 1 + (both & 0x3FFF), 1 + (both >> 14 & 0x3FFF)
+    return int.from_bytes(body[6:8], "little") & 0x3FFF, int.from_bytes(body[8:10], "little") & 0x3FFF
+
+
+def _left_behind(image: Any, kind: str, fp: BinaryIO) -> Iterator[str]:
+    """What of a file does not come along."""
+    frames = int(getattr(image, "n_frames", 1))
+    if kind == "jpeg":
+        with contextlib.suppress(Exception):  # damaged lists of frames make Pillow raise nearly anything
+            frames = int((image._getmp() or {}).get(0xB001, 1))
+        if 0x0404 in image.info.get("photoshop", {}):
+            yield "IPTC captions are not kept"
+        if any(body.startswith(b"http://ns.adobe.com/xmp/extension/") for _, body in image.applist):
+            yield "extended XMP is not kept"
+    if kind == "png" and any(key.startswith(words.RAW) for key in image.text):
+        yield "raw profiles in the text are not kept"
+    if kind == "avif":
+        fp.seek(0)
+        found = fp.read(65536).partition(b"av1C")[2]
+        if found[2:3] and found[2] & 0x40:  # the flag of more than 8 bits
+            yield "its 10 or 12 bits are read as 8"
+    if frames > 1:
+        yield left_behind(frames - 1, "frame")
 
 
 def array_of(image: Any) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cosparse.codecs.samples import Array
+from cosparse.codecs.words import png_info
 
 
 def encode(values: Array, metadata: Mapping[str, Any]) -> bytes:
@@ -23,6 +24,7 @@ def encode(values: Array, metadata: Mapping[str, Any]) -> bytes:
         parts.append(_chunk(b"pHYs", struct.pack(">IIB", *(round(v / 0.0254) for v in dpi), 1)))
     if exif := metadata.get("exif"):
         parts.append(_chunk(b"eXIf", exif.removeprefix(b"Exif\0\0")))
+    parts += [_chunk(name, body) for name, body, *_ in png_info(metadata).chunks]
     # Each row begins with its filter: 1, every byte less the one a pixel before it (mod 256).
     rows = values.astype(">u2").view(np.uint8).reshape(height, -1)
     filtered = np.empty((height, rows.shape[1] + 1), np.uint8)

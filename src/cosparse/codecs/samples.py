@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from cosparse.codecs.scale import turned
 
 Array = npt.NDArray[Any]
 
@@ -18,31 +19,35 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Decoded samples, alpha included, (h, w[, c]) or (pages, h, w[, c])."""
+    """Decoded samples, alpha included, (h, w[, c]) after `leading` axes of pages.
+
+    `axes` has a letter for each leading axis, None where the file does not say; `notes` say what was left behind.
+    """
 
     values: Array
-    stack: bool = False
+    leading: int = 0
     orientation: int = 1
     metadata: dict[str, Any] = field(default_factory=dict)
+    axes: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def channels(self) -> int:
         """1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha."""
-        return int(self.values.shape[-1]) if self.values.ndim - self.stack == 3 else 1
+        return int(self.values.shape[-1]) if self.values.ndim - self.leading == 3 else 1
 
     def upright(self) -> Samples:
         """Turned the right way up, without metadata that says nothing."""
-        values, row, column = self.values, int(self.stack), int(self.stack) + 1
+        values, row, column = self.values, self.leading, self.leading + 1
         metadata = {key: value for key, value in self.metadata.items() if value}
         if self.orientation >= 5:
             values = values.swapaxes(row, column)
-            if "dpi" in metadata:
-                metadata["dpi"] = metadata["dpi"][::-1]
+            metadata = turned(metadata)
         if self.orientation in (2, 3, 6, 7):
             values = np.flip(values, column)
         if self.orientation in (3, 4, 7, 8):
             values = np.flip(values, row)
-        return Samples(values, self.stack, 1, metadata)
+        return replace(self, values=values, orientation=1, metadata=metadata)
 
     def split(self) -> tuple[Array, Array | None]:
         """The pixels, and the transparency if there is any."""
@@ -72,10 +77,10 @@ def storable(values: Array) -> Array:
     return values.astype(target, copy=False)
 
 
-def joined(pixels: Array, alpha: Array | None, grey_stack: bool) -> tuple[Array, bool, bool]:
-    """Return storable samples with alpha as last channel, whether colour, whether a stack.
+def joined(pixels: Array, alpha: Array | None, grey: int | None) -> tuple[Array, bool, int]:
+    """Return storable samples with alpha as last channel, whether colour, and how many axes lead.
 
-    Three axes are a grey stack if `grey_stack`, or if the last is neither 3 nor 4 long.
+    The last of three axes or more is colour if 3 or 4 long, unless pixels of at most `grey` axes are known to be grey.
     """
     if pixels.dtype == bool:
         pixels = pixels.astype(np.uint8) * np.uint8(255)
@@ -85,24 +90,20 @@ def joined(pixels: Array, alpha: Array | None, grey_stack: bool) -> tuple[Array,
         raise RefusedError(
             f"cannot write {pixels.dtype} pixels; convert to uint8, uint16 or float32"
         )
-    if pixels.size == 0 or pixels.ndim not in (2, 3, 4):
+    if pixels.size == 0 or pixels.ndim < 2:
         raise RefusedError(f"cannot write shape {pixels.shape}; use (h, w), (h, w, 3) or a stack")
-    colour = pixels.ndim == 4 or (
-        pixels.ndim == 3 and pixels.shape[-1] in (3, 4) and not grey_stack
-    )
-    if colour and pixels.shape[-1] not in (3, 4):
-        raise RefusedError(f"cannot write shape {pixels.shape}; a colour axis is 3 or 4 long")
-    stack = pixels.ndim - colour == 3
+    colour = pixels.ndim > max(2, grey or 0) and pixels.shape[-1] in (3, 4)
+    leading = pixels.ndim - colour - 2
     pixels = pixels.astype(pixels.dtype.newbyteorder("="), copy=False)
     if alpha is not None and not (colour and pixels.shape[-1] == 4):
-        if alpha.shape != pixels.shape[: 2 + stack]:
+        if alpha.shape != pixels.shape[: 2 + leading]:
             raise RefusedError(
                 f"pixels are {pixels.shape} but like.alpha is {alpha.shape}; resize it, or drop it "
                 "with dataclasses.replace(like, alpha=None)"
             )
         alpha = _rescaled(alpha, pixels.dtype)[..., None]
         pixels = np.concatenate([pixels if colour else pixels[..., None], alpha], axis=-1)
-    return np.ascontiguousarray(pixels), colour, stack
+    return np.ascontiguousarray(pixels), colour, leading
 
 
 def _rescaled(alpha: Array, dtype: np.dtype[Any]) -> Array:
@@ -114,6 +115,18 @@ def _rescaled(alpha: Array, dtype: np.dtype[Any]) -> Array:
     return (np.rint(values) if dtype.kind == "u" else values).astype(dtype)
 
 
+def straight(values: Array) -> Array:
+    """Colours divided by the alpha they were multiplied with, as Mac software stores them."""
+    whole = values.dtype.kind == "u"
+    top = np.iinfo(values.dtype).max if whole else 1.0
+    part = values[..., -1:] / top
+    colours = values[..., :-1]
+    colours = np.divide(colours, part, out=np.zeros(colours.shape), where=part > 0)
+    if whole:
+        colours = np.rint(np.minimum(colours, top))
+    return np.concatenate([colours.astype(values.dtype), values[..., -1:]], axis=-1)
+
+
 def check_size(width: int, height: int, pages: int, max_pixels: int) -> None:
     """Refuse an image that would not fit in memory, before it is decoded."""
     if width * height * pages > max_pixels:
@@ -121,13 +134,15 @@ def check_size(width: int, height: int, pages: int, max_pixels: int) -> None:
         raise RefusedError(f"is {shape} pixels, over the limit of {max_pixels}; raise max_pixels")
 
 
-def clean_dpi(dpi: Any) -> tuple[float, float] | None:
-    """A resolution that makes sense, or None."""
-    with contextlib.suppress(TypeError, ValueError, ZeroDivisionError, OverflowError):
-        x, y = (float(value) for value in dpi)
-        if 0 < x < 65536 and 0 < y < 65536:
-            return x, y
-    return None
+def left_behind(number: int, what: str, many: str = "") -> str:
+    """A note that so many further frames, series or thumbnails are not kept.
+
+    >>> left_behind(2, "frame")
+    '2 other frames in the file are not kept'
+    """
+    if number == 1:
+        return f"1 other {what} in the file is not kept"
+    return f"{number} other {many or what + 's'} in the file are not kept"
 
 
 def one_line(error: BaseException) -> str:

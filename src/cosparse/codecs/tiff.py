@@ -2,48 +2,63 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import exif, pillow
+from cosparse.codecs import exif, ome, pillow, words
 from cosparse.codecs.samples import (
     Array,
     RefusedError,
     Samples,
     check_size,
-    clean_dpi,
+    left_behind,
     one_line,
+    straight,
 )
+from cosparse.codecs.scale import clean_dpi
 
 PREMULTIPLIED, STRAIGHT = 1, 2  # the kinds of alpha
+COUNTED = {"images", "channels", "slices", "frames", "axes", "shape", "order", "truncated"}  # told anew by tifffile
+LOST = {33723: "IPTC captions", 37724: "Photoshop's layers", 34735: "GeoTIFF coordinates"}
 
 
 def decode(fp: BinaryIO, max_pixels: int) -> Samples:
-    """Decode the full-size pages, which must all be alike."""
+    """Decode the full-size pages of the first series, which must all be alike."""
     import tifffile
 
-    with tifffile.TiffFile(fp) as tif:
-        pages = _full_pages(tif, fp, max_pixels)
-        first = pages[0]
-        decoded = [_page(fp, page, tifffile) for page in pages]
-        metadata: dict[str, Any] = {"icc_profile": first.iccprofile}
-        if 282 in first.tags and first.resolutionunit in (2, 3):  # per inch or per cm
-            metadata["dpi"] = clean_dpi(first.get_resolution(2))
+    # Without OME: see codecs.ome.
+    with tifffile.TiffFile(fp, is_ome=False, _multifile=False) as tif:
+        stack = _stack(tif, fp, max_pixels)
+        first = stack.pages[0]
+        if stack.under_one_header is None:
+            decoded = [_page(fp, page, tifffile) for page in stack.pages]
+        else:
+            decoded = _contiguous(stack, first, tifffile)
+        if stack.order is not None:
+            decoded = [decoded[number] for number in stack.order]
+        metadata = {**stack.metadata, "icc_profile": first.iccprofile, **_resolution(first)}
+        metadata["xmp"] = words.upright_xmp(_bytes(first.tags.valueof(words.XMP_TAG)))
         metadata["exif"] = exif.from_tiff(fp, first.offset, _numbers(tif), _not_words(first))
         # Pillow turns what it decodes, tifffile does not.
         turned = not _by_tifffile(first, tifffile)
         orientation = 1 if turned else int(first.tags.valueof(exif.ORIENTATION, 1))
-    stack = len(decoded) > 1
-    return Samples(np.stack(decoded) if stack else decoded[0], stack, orientation, metadata)
+        notes = (*stack.notes, *_left_behind(first))
+    values = np.stack(decoded).reshape(stack.shape + decoded[0].shape) if stack.shape else decoded[0]
+    return Samples(values, len(stack.shape), orientation, metadata, stack.axes, notes)
 
 
-def encode(values: Array, colour: bool, has_alpha: bool, metadata: Mapping[str, Any]) -> memoryview:
-    """Encode samples of any kind; pages along the first axis."""
+def encode(
+    values: Array, colour: bool, has_alpha: bool, leading: int, axes: str, metadata: Mapping[str, Any]
+) -> memoryview:
+    """Encode samples of any kind; pages along the `leading` axes, which `axes` names if it is known what they are."""
     import tifffile
 
     options: dict[str, Any] = {"photometric": "rgb" if colour else "minisblack"}
@@ -52,14 +67,35 @@ def encode(values: Array, colour: bool, has_alpha: bool, metadata: Mapping[str, 
         options["planarconfig"] = "contig"
     if has_alpha:
         options["extrasamples"] = [STRAIGHT]
-    if "dpi" in metadata:
+    if "resolution" in metadata:
+        x, y, unit = metadata["resolution"]
+        options.update(resolution=(x, y), resolutionunit=unit)
+    elif "dpi" in metadata:
         options.update(resolution=metadata["dpi"], resolutionunit=2)
+    if xmp := metadata.get("xmp"):
+        options["extratags"] = [(words.XMP_TAG, 1, len(xmp), xmp, True)]
     block = metadata.get("exif", b"")
     options["byteorder"] = exif.byte_order(block) or "="
+    options.update(_described(values, colour, has_alpha, leading, axes, metadata))
     out = io.BytesIO()
-    tifffile.imwrite(out, values, metadata=None, software=False, **options)
+    tifffile.imwrite(out, values, software=False, **options)
     exif.into_tiff(out, block)
     return out.getbuffer()
+
+
+def _described(
+    values: Array, colour: bool, has_alpha: bool, leading: int, axes: str, metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    """How the axes are told: as OME-TIFF or ImageJ if the file was that, else as tifffile does, or not at all."""
+    samples = values.shape[-1] if colour or has_alpha else 1
+    if "ome" in metadata and (xml := ome.fitted(metadata["ome"], values, samples)):
+        return {"description": xml, "metadata": None}
+    letters = axes + "YX" + "S" * (samples > 1) if len(axes) == leading else None
+    if "imagej" in metadata and letters and not has_alpha and (not colour or values.dtype == np.uint8):
+        return {"imagej": True, "metadata": {**metadata["imagej"], "axes": letters}}
+    if leading > 1 or axes or "shaped" in metadata:
+        return {"metadata": {**metadata.get("shaped", {}), **({"axes": letters} if letters else {})}}
+    return {"metadata": None}
 
 
 def _numbers(tif: Any) -> exif.Layout:
@@ -67,14 +103,59 @@ def _numbers(tif: Any) -> exif.Layout:
 
 
 def _not_words(page: Any) -> set[int]:
-    """Tags by which microscopes and scanners tell how their file is laid out: ours will not be."""
+    """Tags by which microscopes and scanners tell how their file is laid out: ours will not be, or is told anew."""
     if not page.flags:
         return set()
     return {exif.DESCRIPTION, exif.SOFTWARE} | ({exif.GPS} if page.is_sis else set())
 
 
-def _full_pages(tif: Any, fp: BinaryIO, max_pixels: int) -> list[Any]:
-    """The pages that are neither thumbnails nor masks; refuses files that are cut short."""
+def _resolution(page: Any) -> dict[str, Any]:
+    """The resolution as dpi where its unit is known, and as it stands where that is not an inch."""
+    if 282 not in page.tags or 283 not in page.tags:
+        return {}
+    unit = int(page.resolutionunit)
+    found: dict[str, Any] = {}
+    if unit in (2, 3):
+        found["dpi"] = clean_dpi(page.get_resolution(2))
+    with contextlib.suppress(ZeroDivisionError, TypeError, ValueError):
+        x, y = (float(value) for value in page.resolution)
+        if unit != 2 and 0 < x < 2**32 and 0 < y < 2**32 and (x, y) != (1, 1):  # 1 is what is written for nothing
+            found["resolution"] = (x, y, unit)
+    return found
+
+
+def _bytes(value: Any) -> bytes:
+    """A tag that should hold bytes."""
+    return value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else b""
+
+
+def _left_behind(page: Any) -> Iterator[str]:
+    """What of a page does not come along."""
+    if page.subifds:
+        yield "smaller copies in the file are not kept"
+    for tag, what in LOST.items():
+        if tag in page.tags:
+            yield f"{what} are not kept"
+
+
+# --- which pages, in which order ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The pages to read, and what the file says of the axes they lie along."""
+
+    pages: list[Any]
+    shape: tuple[int, ...] = ()  # of the leading axes
+    axes: str | None = ""  # a letter each; None if the file does not say
+    metadata: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    order: list[int] | None = None  # of the pages along those axes, if not as they come
+    under_one_header: Any = None  # tifffile's series, if all pages follow the first one's header
+
+
+def _stack(tif: Any, fp: BinaryIO, max_pixels: int) -> Stack:
+    """The pages of the first series, neither thumbnails nor masks; refuses files that are cut short."""
     size = fp.seek(0, os.SEEK_END)
     every: list[Any] = list(tif.pages)
     # tifffile gives the pages it could reach; a chain that does not end in 0 was cut.
@@ -86,16 +167,98 @@ def _full_pages(tif: Any, fp: BinaryIO, max_pixels: int) -> list[Any]:
         raise RefusedError("holds no full-size image; convert it to a plain TIFF or PNG")
     first = pages[0]
     wide, high = int(first.imagewidth), int(first.imagelength)  # damage can make them tuples
-    check_size(wide, high, len(pages), max_pixels)
-    if any(_layout(page) != _layout(first) for page in pages):
+    check_size(wide, high, 1, max_pixels)
+    stack = _by_ome(first, pages) if first.is_ome else _by_series(tif, pages)
+    if len(pages) < len(every):
+        stack = replace(stack, notes=(*stack.notes, "thumbnails or masks in the file are not kept"))
+    check_size(wide, high, prod(stack.shape), max_pixels)
+    if any(_layout(page) != _layout(first) for page in stack.pages):
         raise RefusedError("has pages of different kinds; save them as separate files")
-    for page in pages:
+    for page in stack.pages:
         spans = zip(page.dataoffsets, page.databytecounts, strict=True)
         if any(start + length > size for start, length in spans):
             raise RefusedError("is cut short, pixels are missing; save or copy it again")
-    if tif.series[0].size > first.size * len(pages):
-        raise RefusedError("keeps a stack under one header; save it as a plain TIFF stack")
-    return pages
+    whole = stack.under_one_header
+    if whole is not None and whole.dataoffset + whole.nbytes > size:
+        raise RefusedError("is cut short, pages are missing; save or copy it again")
+    return stack
+
+
+def _flat(pages: list[Any], *notes: str) -> Stack:
+    """One page, or a stack of which the file does not say more."""
+    many = len(pages) > 1
+    return Stack(pages, (len(pages),) * many, None if many else "", notes=notes)
+
+
+def _by_ome(first: Any, pages: list[Any]) -> Stack:
+    """As OME-XML has it."""
+    found = ome.planes(first.description, len(pages))
+    if found is None:
+        return _flat(pages, "its OME-XML does not fit the pages that are here, and is not kept")
+    chosen = [pages[number] for number in found.order]
+    notes = (left_behind(found.others, "series", "series"),) if found.others else ()
+    return Stack(chosen, found.shape, found.axes, {"ome": first.description}, notes)
+
+
+def _by_series(tif: Any, pages: list[Any]) -> Stack:
+    """As tifffile finds it in ImageJ's files, its own, and those of many instruments."""
+    first, series = pages[0], tif.series[0]
+    ends = len(first.axes)
+    told = series.axes.endswith(first.axes) and series.shape[-ends:] == first.shape
+    if series.kind in ("generic", "uniform") or not told:
+        _check_images(tif, first, len(pages))
+        if series.size > first.size * len(pages):
+            raise RefusedError("keeps a stack under one header; save it as a plain TIFF stack")
+        return _flat(pages)
+    lead = [(a, n) for a, n in zip(series.axes[:-ends], series.shape[:-ends], strict=True) if n > 1]
+    axes, shape = "".join(axis for axis, _ in lead), tuple(number for _, number in lead)
+    count = prod(shape)
+    _check_images(tif, first, count)
+    metadata, notes = _told_by(tif, series.kind)
+    if series.kind == "shaped" and len(tif.series) > 1:
+        notes = (*notes, left_behind(len(tif.series) - 1, "series", "series"))
+        pages = pages[:count]
+    whole = series if count > len(pages) and series.dataoffset is not None and len(series.pages) == 1 else None
+    if whole is None and count != len(pages):
+        return _flat(pages, "what the file says of its axes does not fit its pages, and is not kept")
+    if whole is not None:
+        pages = [first]
+    order = None
+    if series.kind == "imagej":  # it may have them in any order, and is written in one
+        by_axis = sorted(range(len(axes)), key=lambda number: "ITZC".find(axes[number]))
+        places = np.arange(count).reshape(shape).transpose(by_axis)
+        axes, shape, order = "".join(axes[number] for number in by_axis), places.shape, places.ravel().tolist()
+    if any(axis in "IQ" for axis in axes):
+        if "imagej" in metadata:
+            metadata, notes = {}, (*notes, "ImageJ's metadata is not kept, it does not fit the pages")
+        return Stack(pages, shape, None, metadata, notes, order, whole)
+    return Stack(pages, shape, axes, metadata, notes, order, whole)
+
+
+def _check_images(tif: Any, first: Any, count: int) -> None:
+    """Refuse a stack of ImageJ's with fewer pages than it speaks of."""
+    told = tif.imagej_metadata or {}
+    if first.is_imagej and told.get("images", 1) > count * first.samplesperpixel:
+        raise RefusedError("is cut short, pages are missing; save or copy it again")
+
+
+def _told_by(tif: Any, kind: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What else a file of this kind says, and what of it is left behind."""
+    told = {"imagej": lambda: tif.imagej_metadata, "shaped": lambda: tif.shaped_metadata[0]}.get(kind)
+    if told is None:
+        return {}, (f"the {kind.upper()} metadata is not kept",)
+    return {kind: {key: value for key, value in told().items() if key not in COUNTED}}, ()
+
+
+def _contiguous(stack: Stack, page: Any, tifffile: Any) -> list[Array]:
+    """The pages of a stack under one header."""
+    _check(page)
+    if not _by_tifffile(page, tifffile):
+        raise RefusedError("keeps a compressed stack under one header; save it as a plain TIFF stack")
+    values = stack.under_one_header.asarray().reshape(-1, *page.shape)
+    premultiplied = list(map(int, page.extrasamples)) == [PREMULTIPLIED]
+    expanded = (_expanded(one, page) for one in values)
+    return [straight(one) if premultiplied else one for one in expanded]
 
 
 def _layout(page: Any) -> tuple[Any, ...]:
@@ -129,14 +292,14 @@ def _by_tifffile(page: Any, tifffile: Any) -> bool:
 def _page(fp: BinaryIO, page: Any, tifffile: Any) -> Array:
     """One page as (h, w) or (h, w, channels), with straight alpha."""
     _check(page)
-    straight = list(map(int, page.extrasamples)) != [PREMULTIPLIED]
+    as_it_is = list(map(int, page.extrasamples)) != [PREMULTIPLIED]
     if _by_tifffile(page, tifffile):
         values = _expanded(page.asarray(), page)
     else:
         values = _by_pillow(fp, page)
         # Pillow divides by the alpha itself, at 8 bits.
-        straight = straight or (values.shape[2:] == (4,) and values.dtype == np.uint8)
-    return values if straight else _straight(values)
+        as_it_is = as_it_is or (values.shape[2:] == (4,) and values.dtype == np.uint8)
+    return values if as_it_is else straight(values)
 
 
 def _by_pillow(fp: BinaryIO, page: Any) -> Array:
@@ -186,15 +349,3 @@ def _expanded(values: Array, page: Any) -> Array:
             raise RefusedError("is white-is-zero in a signed type; convert it to black-is-zero")
         values = np.iinfo(values.dtype).max - values
     return values
-
-
-def _straight(values: Array) -> Array:
-    """Colours divided by the alpha they were multiplied with, as Mac software stores them."""
-    whole = values.dtype.kind == "u"
-    top = np.iinfo(values.dtype).max if whole else 1.0
-    part = values[..., -1:] / top
-    colours = values[..., :-1]
-    colours = np.divide(colours, part, out=np.zeros(colours.shape), where=part > 0)
-    if whole:
-        colours = np.rint(np.minimum(colours, top))
-    return np.concatenate([colours.astype(values.dtype), values[..., -1:]], axis=-1)
