@@ -19,10 +19,15 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 from pixels import noise, same
 
+from cosparse.codecs import UNREAD
 from cosparse.images import (
     Picture,
     default_range,
+    find_images,
+    read_grey,
+    read_greys,
     read_image,
+    unread_files,
     write_image,
 )
 
@@ -163,13 +168,114 @@ def test_lzw_16_bit_colour_tiff(tmp_path):
 
 
 @pytest.mark.parametrize(("values", "expected"), [
-    ([0, 1], 1), ([0, np.nan], 1), ([np.nan, np.nan], 1), ([0, 200], 255), ([-0.1, 1], 255),
-    ([0, 4000], 4000),
+    ([0, 1], 1), ([0, np.nan], 1), ([np.nan, np.nan], 1), ([0, np.inf, 0.5], 1), ([0, 200], 255), ([-0.1, 1.3], 1),
+    ([-40, 290], 255), ([0] * 99 + [4000] * 99, 4000), ([-1000] * 9 + [3000] * 9, 4000), ([-1000, -1000], 255),
+    ([0.5] * 299 + [900], 1),  # a single hot pixel says nothing
 ])  # fmt: skip
 def test_range_of_a_float_tiff(values, expected):
     picture = read_image(tiff(np.array([values], np.float32)))
     assert picture.data_range == expected
     np.testing.assert_array_equal(picture.pixels, np.array([values], np.float32))
+
+
+def test_noise_does_not_change_the_range():
+    """Over ten times: a large file is judged by a sample."""
+    clean = np.linspace(0, 1, 1200 * 1000, dtype=np.float32).reshape(1200, 1000)
+    noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape, np.float32)
+    for scale in (1.0, 255.0):
+        assert read_image(tiff(scale * noisy)).data_range == scale == read_image(tiff(scale * clean)).data_range
+
+
+def test_the_range_can_be_said():
+    deep = noise((6, 5), np.uint16) >> 4
+    assert read_image(tiff(deep), data_range=4095).data_range == 4095
+    assert read_image(tiff(noise((6, 5), np.float32)), data_range=40).data_range == 40
+    (grey,) = read_greys(tiff(deep), data_range=4095)
+    np.testing.assert_allclose(grey, deep * (255 / 4095), rtol=1e-6)
+    for bad in (0, -1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="data_range: must be positive and finite"):
+            read_image(tiff(deep), data_range=bad)
+
+
+def test_greys_of_every_page():
+    stack = noise((2, 3, 6, 5, 3))
+    out = io.BytesIO()
+    write_image(out, stack, format="tiff")
+    greys = read_greys(out.getvalue())
+    assert [grey.shape for grey in greys] == [(6, 5)] * 6
+    np.testing.assert_allclose(greys[5], stack[1, 2] @ [0.2125, 0.7154, 0.0721], atol=1e-3)
+    with pytest.raises(ValueError, match="image: holds 6 pages; give a single picture"):
+        read_grey(out.getvalue())
+
+
+# --- formats that are read and not written ----------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+@pytest.mark.parametrize("format", ["webp", "avif", "gif"])
+def test_other_formats_are_read(format, mode):
+    pixels = np.kron(noise((3, 4, len(mode))), np.ones((8, 8, 1), np.uint8))
+    pixels[..., 3:] = np.where(pixels[..., 3:] > 100, 255, 0)  # a GIF knows no half
+    options = {} if format == "gif" else {"lossless": True} if format == "webp" else {"quality": 100}
+    data = encoded(pixels, format, **options)
+    picture = read_image(data, name="photograph.jpg")  # known by content
+    with Image.open(io.BytesIO(data)) as image:
+        want = np.array(image.convert(mode))
+    same(picture.pixels, want[..., :3])
+    assert (picture.format, picture.channel_axis, picture.notes) == (format, -1, ())
+    if mode == "RGBA":
+        same(picture.alpha, want[..., 3])
+    if format == "webp":
+        same(picture.pixels[pixels[..., -1] > 0], pixels[pixels[..., -1] > 0][:, :3])
+    with pytest.raises(ValueError, match=f"cannot write format '{format}'; write PNG or TIFF"):
+        write_image(io.BytesIO(), picture.pixels, like=picture)
+
+
+@pytest.mark.parametrize("format", ["webp", "avif"])
+def test_orientation_and_metadata_of_other_formats(format):
+    pixels = np.kron(noise((2, 3, 3)), np.ones((16, 16, 1), np.uint8))
+    exif = Image.Exif()
+    exif[274], exif[271] = 6, "Maker"
+    data = encoded(pixels, format, exif=exif, icc_profile=ICC, quality=100)
+    with Image.open(io.BytesIO(data)) as image:
+        want = np.array(ImageOps.exif_transpose(image).convert("RGB"))
+    picture = read_image(data)
+    same(picture.pixels, want)
+    out = io.BytesIO()
+    write_image(out, picture.pixels, like=picture, format="jpeg")
+    with Image.open(out) as image:
+        assert (image.getexif()[271], image.getexif().get(274, 1)) == ("Maker", 1)
+        assert image.info["icc_profile"] == ICC
+
+
+@pytest.mark.parametrize("format", ["webp", "avif", "gif", "mpo"])
+def test_of_several_frames_the_first(format):
+    frames = [Image.fromarray(np.full((16, 16, 3), level, np.uint8)) for level in (0, 120, 240)]
+    data = encoded(frames[0], format, save_all=True, append_images=frames[1:])
+    picture = read_image(data)
+    assert picture.pixels.max() < 20 and not picture.stack
+    assert picture.notes == ("2 other frames in the file are not kept",)
+
+
+def test_deep_avif_is_said_to_be_cut():
+    data = bytearray(encoded(noise((16, 16, 3)), "avif"))
+    assert not read_image(bytes(data)).notes
+    data[data.index(b"av1C") + 6] |= 0x40  # Pillow writes none of more than 8 bits: so its headers say
+    at = data.index(b"pixi") + 9
+    data[at : at + 3] = b"\x0a\x0a\x0a"
+    assert "its 10 or 12 bits are read as 8" in read_image(bytes(data)).notes
+
+
+def test_what_a_folder_gives(tmp_path):
+    for name, format in {"a.png": "png", "b.webp": "webp", "c.avif": "avif", "d.GIF": "gif", "e.jpg": "jpeg"}.items():
+        (tmp_path / name).write_bytes(encoded(GREY, format))
+    for name in ("raw.NEF", "x.psd", "deep/y.jp2", ".hidden.cr2", "notes.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"something")
+    assert [path.name for path in find_images(tmp_path)] == ["a.png", "b.webp", "c.avif", "d.GIF", "e.jpg"]
+    assert [path.name for path in unread_files(tmp_path)] == ["y.jp2", "raw.NEF", "x.psd"]
+    assert all(path.suffix.lower() in UNREAD for path in unread_files(tmp_path))
+    assert unread_files(tmp_path / "a.png") == []
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -280,8 +386,14 @@ GREY, STACK = noise((40, 40)), noise((5, 20, 30), np.uint16)
 BAD = {
     "empty.png": (b"", "empty"),
     "text.png": (b"just words", "not a PNG, JPEG, BMP or TIFF"),
-    "a.gif": (encoded(GREY, "gif"), "convert it to PNG"),
-    "a.webp": (encoded(GREY, "webp"), "convert it to PNG"),
+    "cut.gif": (encoded(GREY, "gif")[:900], "damaged"),
+    "cut.webp": (encoded(GREY, "webp")[:300], "damaged"),
+    "cut.avif": (encoded(GREY, "avif")[:600], "damaged"),
+    "huge.gif": (encoded(GREY, "gif")[:6] + b"\xff\xff\xff\xff" + encoded(GREY, "gif")[10:], "over the limit"),
+    "huge.webp": (b"RIFF\x20\0\0\0WEBPVP8X\x0a\0\0\0" + bytes(4) + b"\xff" * 6 + bytes(8), "over the limit"),
+    "huge.avif": (re.sub(b"ispe....(........)", b"ispe" + bytes(4) + struct.pack(">II", 30000, 30000),
+                         encoded(GREY, "avif"), flags=re.DOTALL), ""),
+    "psd.png": (b"8BPS\0\1" + bytes(40), "not a PNG"),
     "cut.png": (encoded(GREY)[:900], "damaged"),
     "head.png": (encoded(GREY)[:20], "damaged"),
     "cut.jpg": (encoded(GREY, "jpeg")[:700], "damaged"),

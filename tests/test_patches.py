@@ -111,6 +111,37 @@ def test_a_stack_is_a_sequence_of_images():
     )
 
 
+def test_further_axes_are_pages():
+    rng = np.random.default_rng(1)
+    for shape, pages in [((2, 3, 20, 20), 6), ((2, 2, 3, 12, 14), 12), ((4, 20, 20, 3), 4)]:
+        stack = rng.random(shape)
+        expected = sample_patches(list(stack.reshape(pages, *shape[-3 + (shape[-1] != 3) :])), count=30).tobytes()
+        assert sample_patches(stack, count=30).tobytes() == expected
+        assert sample_patches([stack], count=30).tobytes() == expected
+
+
+def test_every_page_of_a_file_is_used(tmp_path):
+    stack = np.random.default_rng(1).integers(0, 65536, (2, 3, 20, 21), np.uint16)
+    write_image(tmp_path / "stack.tif", stack)
+    expected = sample_patches(stack, count=1092).tobytes()  # all there are
+    assert sample_patches(tmp_path / "stack.tif", count=1092).tobytes() == expected
+
+
+def test_flatness_is_measured_against_the_range(tmp_path):
+    flat = 128 + 0.5 * np.random.default_rng(0).standard_normal((40, 40)).astype(np.float32)
+    with pytest.raises(ValueError, match="nearly constant"):
+        sample_patches(flat, count=10, data_range=255)
+    steps = np.random.default_rng(0).integers(0, 4096, (40, 40), np.uint16)
+    np.testing.assert_allclose(
+        sample_patches(steps, count=40, data_range=4095), sample_patches(steps / 4095, count=40), atol=1e-5
+    )
+    for values, taken in [(flat, 255), (flat / 255, 1)]:  # a file of floats says by the bulk of them
+        write_image(tmp_path / "flat.tif", values)
+        with pytest.raises(ValueError, match="nearly constant"):
+            sample_patches(tmp_path / "flat.tif", count=10)
+        assert len(sample_patches(tmp_path / "flat.tif", count=10, data_range=taken / 100)) == 10
+
+
 def test_from_files_and_folders(tmp_path):
     pictures = [np.round(NOISE * 255).astype(np.uint8), np.round(NOISE.T * 255).astype(np.uint8)]
     for name, picture in zip("ab", pictures, strict=True):
@@ -150,7 +181,8 @@ def test_never_all_patches_in_memory():
         ([NOISE, NOISE[0]], {}, r"images\[1\]"),
         ([NOISE, np.full((9, 9), np.nan)], {}, r"images\[1\].*NaN"),
         ([np.full((9, 9), np.inf)], {}, r"images\[0\].*infinite"),
-        ([np.zeros((9, 9, 4, 2))], {}, r"images\[0\]"),
+        ([np.zeros((9, 9, 4, 2))], {}, "none is as large as one patch"),  # 81 pages of 4 x 2 pixels
+        (NOISE, {"data_range": 0}, "data_range"),
     ],
 )
 def test_bad_input_is_named(images, arguments, complaint):

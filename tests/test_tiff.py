@@ -86,11 +86,12 @@ def test_five_axes_of_imagej():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    kind=st.sampled_from(["ome", "imagej", "shaped"]), axes=st.sampled_from(["", "Z", "T", "C", "TZ", "ZC", "TC", "TZC"]),
-    dtype=st.sampled_from(["u1", "u2", "f4"]), colour=st.booleans(), seed=st.integers(0, 99), order=st.sampled_from("<>"),
+    kind=st.sampled_from(["ome", "imagej", "shaped"]), dtype=st.sampled_from(["u1", "u2", "f4"]), colour=st.booleans(),
+    axes=st.sampled_from(["", "Z", "T", "C", "TZ", "ZC", "TC", "TZC"]), seed=st.integers(0, 99),
+    order=st.sampled_from("<>"),
 )  # fmt: skip
 def test_any_axes_come_back(kind, axes, dtype, colour, seed, order):
-    if colour and (kind == "ome" and "C" in axes or kind == "imagej" and dtype != "u1"):
+    if colour and ((kind == "ome" and "C" in axes) or (kind == "imagej" and dtype != "u1")):
         return  # channels of three samples each, which tifffile writes otherwise; ImageJ has colours of 8 bits only
     shape = (*np.random.default_rng(seed).integers(2, 5, len(axes)).tolist(), 6, 5) + (3,) * colour
     pixels = noise(shape, dtype, seed)
@@ -123,7 +124,8 @@ def test_arrays_of_any_number_of_axes_without_names():
 
 
 def test_a_resolution_without_a_unit_is_kept():
-    with written(noise((6, 5)), read_image(tiff(noise((6, 5)), metadata=None, resolution=(10, 20), resolutionunit=1))) as tif:
+    picture = read_image(tiff(noise((6, 5)), metadata=None, resolution=(10, 20), resolutionunit=1))
+    with written(picture.pixels, picture) as tif:
         assert tif.pages[0].resolution == (10, 20) and tif.pages[0].resolutionunit == 1
 
 
@@ -207,7 +209,9 @@ def test_planes_that_are_not_in_the_file(planes):
     """An OME-TIFF may speak of other files, or of more than there can be: its pages are read as they are."""
     data = tiff(FIVE[:, 0, 0], ome=True, metadata={"axes": "TYX"})
     with tifffile.TiffFile(io.BytesIO(data)) as tif:
-        xml = tif.ome_metadata.replace('SizeT="2"', f'SizeT="{planes}"').replace('PlaneCount="2"', f'PlaneCount="{planes}"')
+        xml = tif.ome_metadata
+    for name in ("SizeT", "PlaneCount"):
+        xml = xml.replace(f'{name}="2"', f'{name}="{planes}"')
     picture = read_image(tiff(FIVE[:, 0, 0], metadata=None, description=xml))
     same(picture.pixels, FIVE[:, 0, 0])
     assert picture.axes == "" and "OME-XML does not fit" in picture.notes[0]

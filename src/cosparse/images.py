@@ -128,7 +128,7 @@ def float_range(low: float, high: float) -> float:
         return 1.0
     if low >= -255 and high <= 510:
         return 255.0
-    return (high - min(low, 0.0)) or 255.0  # a file that is all one value below 0 has no extent
+    return float(high - min(low, 0.0)) or 255.0  # a file that is all one value below 0 has no extent
 
 
 def _range_of_floats(pixels: Array) -> float:

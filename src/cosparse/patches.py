@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.images import find_images, read_grey, to_working
+from cosparse.images import find_images, read_greys, to_working
 
 FLAT = 2.0  # grey levels (of 255): a patch whose standard deviation is lower says nothing about structure
 DRAW = 4096  # patches looked at in one go
@@ -25,6 +25,7 @@ def sample_patches(
     *,
     share: Literal["area", "equal"] = "area",
     rng: Rng = 0,
+    data_range: float | None = None,
 ) -> NDArray[np.float32]:
     """Random patches for :func:`cosparse.learn_operator`.
 
@@ -34,19 +35,31 @@ def sample_patches(
     Parameters
     ----------
     images : array, path, or iterable of them
-        Grey (h, w) or colour (h, w, 3) images of any mix of sizes; a path may be a folder.
+        Grey (h, w) or colour (h, w, 3) images of any mix of sizes; of colours the luma is taken. Further axes lead:
+        an array (t, z, h, w) or (n, h, w, 3) counts as so many images, and an array whose last axis is 3 long as
+        colour. A path may be a folder; of a file every page is used.
     size : int
-        Side of a patch in pixels.
+        Side of a patch in pixels, 2 to 64.
     count : int
         How many patches.
     share : {"area", "equal"}
         Whether an image gives patches in proportion to its area or as many as any other.
     rng : int or numpy Generator
         The same seed gives the same patches.
+    data_range : float, optional
+        The value that stands for white, of arrays and files alike, against which "nearly constant" is measured. By
+        default that of their type: 255, 65535, and 1 for float arrays; for float files see
+        :func:`cosparse.images.float_range`. Floats on 0..255 need ``data_range=255``.
 
     Returns
     -------
-    (count, size²) float32 array, one patch a row.
+    (count, size²) float32 array
+        One patch a row, of mean 0 and norm 1.
+
+    Raises
+    ------
+    ValueError
+        An argument is out of its bounds, an image is not one or holds NaN, or there are fewer patches than `count`.
 
     Examples
     --------
@@ -55,6 +68,9 @@ def sample_patches(
     >>> patches = cosparse.sample_patches([stripes], count=100)
     >>> patches.shape, bool(np.allclose(np.linalg.norm(patches, axis=1), 1))
     ((100, 64), True)
+    >>> stack = np.stack([255 * stripes, 255 * stripes.T])
+    >>> cosparse.sample_patches(stack, size=6, count=10, data_range=255).shape
+    (10, 36)
     """
     if not 2 <= size <= 64:
         raise ValueError(f"size: a patch is 2 to 64 pixels wide, got {size!r}")
@@ -63,7 +79,7 @@ def sample_patches(
     if share not in ("area", "equal"):
         raise ValueError(f"share: expected 'area' or 'equal', got {share!r}")
     rng = np.random.default_rng(rng)
-    pictures = grey_images(images)
+    pictures = grey_images(images, data_range)
     places = [max(p.shape[0] - size + 1, 0) * max(p.shape[1] - size + 1, 0) for p in pictures]
     if sum(places) == 0:
         raise ValueError(f"images: none is as large as one patch of {size} x {size} pixels")
@@ -105,30 +121,31 @@ def sample_up_to(
                 ) from None
 
 
-def grey_images(images: Any) -> list[NDArray[np.float32]]:
-    """Every image as float32 (h, w) on 0..255."""
-    if isinstance(images, (str, os.PathLike)) or (
-        # a stack of images is a sequence of them, one colour image is not
-        isinstance(images, np.ndarray) and (images.ndim == 2 or images.shape[2:] == (3,))
-    ):
-        images = [images]
-    pictures = []
-    for number, image in enumerate(images):
+def grey_images(images: Any, data_range: float | None = None) -> list[NDArray[np.float32]]:
+    """Every image, and every page of one, as float32 (h, w) on 0..255."""
+    single = isinstance(images, (str, os.PathLike, np.ndarray))
+    pictures: list[NDArray[np.float32]] = []
+    for number, image in enumerate([images] if single else images):
         if isinstance(image, (str, os.PathLike)):
-            pictures += [read_grey(path) for path in find_images([Path(image)])]
+            for path in find_images([Path(image)]):
+                pictures += read_greys(path, data_range=data_range)
             continue
-        name = f"images[{number}]"
-        array = to_working(image, name=name)
-        if array.ndim == 3 and array.shape[-1] == 3:
-            array = array @ np.array([0.2125, 0.7154, 0.0721], np.float32)
-        if array.ndim != 2:
-            raise ValueError(f"{name}: expected (h, w) or (h, w, 3), got shape {array.shape}")
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name}: holds NaN or infinite values; remove or inpaint them first")
-        pictures.append(array)
+        pictures += _pages(image, "images" if single else f"images[{number}]", data_range)
     if not pictures:
         raise ValueError("images: none given")
     return pictures
+
+
+def _pages(image: Any, name: str, data_range: float | None) -> list[NDArray[np.float32]]:
+    """The pages of an array: its last two axes, or three if the last is of colours."""
+    array = to_working(image, data_range=data_range, name=name)
+    if array.ndim > 2 and array.shape[-1] == 3:
+        array = array @ np.array([0.2125, 0.7154, 0.0721], np.float32)
+    if array.ndim < 2:
+        raise ValueError(f"{name}: expected (h, w), (h, w, 3) or a stack of them, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: holds NaN or infinite values; remove or inpaint them first")
+    return list(array.reshape(-1, *array.shape[-2:]))
 
 
 def _allot(count: int, parts: list[int] | list[bool]) -> list[int]:

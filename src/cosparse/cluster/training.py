@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse._version import __version__
 from cosparse.cluster.connection import check_workers, gathered, on_worker
 from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
-from cosparse.images import find_images, read_grey
+from cosparse.images import find_images, read_greys
 from cosparse.kernels.fused import CHUNK
 from cosparse.learning.objective import Matrix, PatchSparsity
 from cosparse.patches import _sample, grey_images
@@ -197,15 +197,19 @@ def _sampled(
     for number, (piece, band, bands) in enumerate(share):
         quota = -(-missing // (len(share) - number))  # what the others lacked is made up for
         try:
-            grey = read_grey(piece) / np.float32(255) if isinstance(piece, str) else np.asarray(piece)
+            read = read_greys(piece) if isinstance(piece, str) else None
+            pages = [np.asarray(piece)] if read is None else [page / np.float32(255) for page in read]
         except ValueError as problem:
             problems.append(str(problem))
             continue
-        if bands > 1:  # other partitions take the other bands
-            height = grey.shape[0] - size + 1
-            grey = grey[height * band // bands : height * (band + 1) // bands + size - 1]
-        found.append(_sample(grey_images([grey])[0], size, quota, generator))
-        missing -= len(found[-1])
+        for page, grey in enumerate(pages):
+            if bands > 1:  # other partitions take the other bands
+                height = grey.shape[0] - size + 1
+                grey = grey[height * band // bands : height * (band + 1) // bands + size - 1]
+            part = -(-quota // (len(pages) - page))
+            found.append(_sample(grey_images([grey])[0], size, part, generator))
+            missing -= len(found[-1])
+            quota -= len(found[-1])
     patches = np.concatenate(found)
     kept = len(patches) if missing == 0 or len(patches) < CHUNK else len(patches) // CHUNK * CHUNK
     return patches[:kept], problems
