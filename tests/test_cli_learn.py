@@ -38,6 +38,37 @@ def test_learn_and_use_it(run, photos):
     assert record["psnr"] > record["psnr_before"] + 5
 
 
+def test_learning_from_all_pages(run):
+    """The first page alone is flat and teaches nothing."""
+    pages = np.random.default_rng(0).integers(0, 256, (3, 64, 64), dtype=np.uint8)
+    pages[0] = 90
+    write_image("stack.tif", pages)
+    write_image("single.png", data.camera()[200:264, 200:264])
+    Path("raw").mkdir()
+    write_image("raw/a.png", pages[1])
+    Path("raw/b.cr2").write_bytes(b"a camera's own")
+    small = ["--rows", 20, "--size", 4, "--iterations", 3]
+    (record,) = run("learn", "stack.tif", "-o", "a.safetensors", *small, "--json")
+    assert (record["files"], record["pages"]) == (1, 3) and record["patches"] > 61**2
+    lines = run("learn", "stack.tif", "single.png", "-o", "b.safetensors", *small)
+    assert " patches from all 4 pages of 2 images, 3 iterations" in lines[2]
+    (record,) = run("learn", "raw", "-o", "c.safetensors", *small, "--json")
+    assert (record["files"], record["skipped"]) == (1, 1)
+    assert run.err.startswith("cosparse: skipped raw/b.cr2 (camera raw")
+
+
+def test_learning_from_floats_of_any_range(run):
+    """What counts as flat goes by the range: half a grey level of noise is, in whatever units."""
+    rng = np.random.default_rng(0)
+    page = np.where(np.arange(64) < 32, data.camera()[:64, :64], 90 + 0.5 * rng.standard_normal((64, 64)))
+    found = []
+    for name, white, more in (("a", 1, []), ("b", 255, []), ("c", 3000, ["--data-range", 3000])):
+        write_image(f"{name}.tif", (page / 255 * white).astype(np.float32))
+        arguments = ["--rows", 20, "--size", 4, "--iterations", 3, *more, "--json"]
+        found += run("learn", f"{name}.tif", "-o", f"{name}.safetensors", *arguments)
+    assert len({record["patches"] for record in found}) == 1
+
+
 def test_learning_stops_and_goes_on(run, photos, monkeypatch):
     arguments = ["--rows", 20, "--size", 4, "--count", 2000, "--json"]
     (whole,) = run("learn", "photos", "-o", "a.safetensors", "--iterations", 30, *arguments)

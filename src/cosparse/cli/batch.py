@@ -74,11 +74,11 @@ def run(options: Repair, word: str, work: Work, *, factor: int = 1, opaque: bool
     for given, problem in planned.problems:
         count.problems.append(problem)
         _report(options, {"input": given, "error": problem})
+    jobs = _left(options, planned, count)
     for path in planned.unread:
         _report(options, {"input": shown_name(path), "skipped": why_unread(path)})
-    for suffix, number in tell_unread(planned.unread).items():
-        count.skipped[f"{suffix} cannot be read"] = number
-    jobs = _left(options, planned, count)
+    if kinds := tell_unread(planned.unread):
+        count.skipped[f"{', '.join(kinds)} cannot be read"] = len(planned.unread)
     total = len(planned.jobs) + len(planned.problems)
     try:
         with Bar(len(jobs)) as bar:
@@ -177,6 +177,8 @@ def _one(
     truth = references(job) if references else None
     if truth is not None:
         _check_reference(picture, truth, factor)
+        if options.data_range and truth.pixels.dtype == picture.pixels.dtype:  # of the truth too, if it is such a file
+            truth = replace(truth, data_range=picture.data_range)
     tally = Tally(None if truth is None else working(in_range_of(picture, truth)), bar)
     done = work(picture, job, tally)
     like = replace(done.like, alpha=None) if kept.alpha is None else done.like

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,11 +105,11 @@ def why_unread(path: Path) -> str:
     'camera raw: develop it to TIFF first'
     """
     suffix = path.suffix.lower()
-    return UNREAD.get(suffix) or f"{READ_ONLY[suffix].upper()} needs a decoder of its own: {ASK}"
+    return UNREAD.get(suffix) or f"{READ_ONLY[suffix].upper()} needs a decoder; {ASK}"
 
 
-def tell_unread(unread: list[Path]) -> Counter[str]:
-    """Name the pictures that cannot be read, in a line for each kind; returns how many of each suffix there are."""
+def tell_unread(unread: list[Path]) -> list[str]:
+    """Name the pictures that cannot be read, in a line for each kind; returns their suffixes."""
     kinds: dict[str, list[Path]] = {}
     for path in unread:
         kinds.setdefault(path.suffix.lower(), []).append(path)
@@ -118,7 +117,7 @@ def tell_unread(unread: list[Path]) -> Counter[str]:
         names = ", ".join(shown_name(path) for path in files[:NAMED])
         more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
         complain(f"skipped {names}{more} ({why_unread(files[0])})")
-    return Counter({suffix: len(files) for suffix, files in kinds.items()})
+    return list(kinds)
 
 
 def split(paths: Sequence[str], output: str | None) -> tuple[list[str], str | None]:

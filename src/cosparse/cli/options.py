@@ -51,7 +51,7 @@ Reference = Annotated[
 ]
 DataRange = Annotated[
     float | None,
-    typer.Option("--data-range", metavar="NUMBER", help="White in float and 16-bit files."),
+    typer.Option("--data-range", metavar="NUMBER", help="Value of white; for float and 16-bit files."),
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON line per file.")]
@@ -71,7 +71,7 @@ EstimatedSigma = Annotated[
 ]
 NoSigma = Annotated[
     float,
-    typer.Option("--sigma", metavar="NUMBER", help="Noise to remove too, on a scale of 0..255."),
+    typer.Option("--sigma", metavar="NUMBER", help="Noise to remove, on 0..255."),
 ]
 
 

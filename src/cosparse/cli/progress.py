@@ -70,8 +70,8 @@ class Tally:
 
 
 def _alike(values: list[float]) -> Weight:
-    """The one number that all are, or else all of them."""
-    return values[0] if values.count(values[0]) == len(values) else values
+    """The one number that all are but for rounding, or else all of them."""
+    return values[0] if np.allclose(values, values[0], rtol=1e-6, atol=0) else values
 
 
 class Bar:

@@ -69,7 +69,8 @@ def denoise(
     """Remove noise.
 
     IN: files, folders, patterns, or - for stdin. OUT: a file, a folder for
-    several, - for stdout; left out, photo.png becomes photo.denoised.png.
+    several, - for stdout; left out, photo.png becomes photo.denoised.png. Of
+    several, those whose result exists are skipped; --force does them again.
     """
     options = gather(
         paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
@@ -101,7 +102,7 @@ def inpaint(
         float, typer.Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.")
     ] = 20.0,
     grow: Annotated[
-        int, typer.Option(metavar="PIXELS", help="Widen the mask, for soft edges.", min=0, max=100)
+        int, typer.Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)
     ] = 0,
     sigma: NoSigma = 0.0,
     operator: Operator = "default",
