@@ -38,23 +38,21 @@ def test_learn_and_use_it(run, photos):
     assert record["psnr"] > record["psnr_before"] + 5
 
 
-def test_learning_from_all_pages(run):
-    """The first page alone is flat and teaches nothing."""
-    pages = np.random.default_rng(0).integers(0, 256, (3, 64, 64), dtype=np.uint8)
-    pages[0] = 90
+def test_learning_uses_every_page_of_a_stack(run):
+    pages = np.random.default_rng(0).integers(0, 65536, (2, 3, 24, 24), np.uint16)
     write_image("stack.tif", pages)
-    write_image("single.png", data.camera()[200:264, 200:264])
-    Path("raw").mkdir()
-    write_image("raw/a.png", pages[1])
-    Path("raw/b.cr2").write_bytes(b"a camera's own")
-    small = ["--rows", 20, "--size", 4, "--iterations", 3]
-    (record,) = run("learn", "stack.tif", "-o", "a.safetensors", *small, "--json")
-    assert (record["files"], record["pages"]) == (1, 3) and record["patches"] > 61**2
-    lines = run("learn", "stack.tif", "single.png", "-o", "b.safetensors", *small)
-    assert " patches from all 4 pages of 2 images, 3 iterations" in lines[2]
-    (record,) = run("learn", "raw", "-o", "c.safetensors", *small, "--json")
-    assert (record["files"], record["skipped"]) == (1, 1)
-    assert run.err.startswith("cosparse: skipped raw/b.cr2 (camera raw")
+    Path("photos").mkdir()
+    write_image("photos/one.tif", pages[0, 0])
+    Path("photos/raw.cr2").write_bytes(b"a camera's own")
+    small = ["-o", "a.safetensors", "--force", "--rows", 20, "--size", 4, "--iterations", 2]
+    (record,) = run("learn", "stack.tif", *small, "--json")
+    assert (record["patches"], record["files"], record["pages"]) == (6 * 21 * 21, 1, 6)
+    assert run.err == ""
+    lines = run("learn", "stack.tif", "photos", *small)
+    assert f"{7 * 21 * 21} patches from all 7 pages of 2 images, 2 iterations" in lines[2]
+    (record,) = run("learn", "photos", *small, "--json")
+    assert (record["patches"], record["files"], record["skipped"]) == (21 * 21, 1, 1)
+    assert run.err.startswith("cosparse: skipped photos/raw.cr2 (camera raw")
 
 
 def test_learning_from_floats_of_any_range(run):

@@ -70,6 +70,12 @@ def test_patches_from_a_dask_array_and_what_cannot_be_read(local, photograph, tm
         cluster.sample_patches(np.zeros((64, 64), np.uint8), client=local)
 
 
+def test_patches_from_every_page_of_a_file(local, tmp_path):
+    write_image(tmp_path / "stack.tif", np.random.default_rng(0).random((2, 20, 20), np.float32))
+    found = cluster.sample_patches(tmp_path / "stack.tif", size=4, count=600, client=local)
+    assert found.count == 2 * 17 * 17
+
+
 def test_a_worker_killed_while_learning_changes_nothing(separate, pictures, learned):
     victim = separate.worker()
     separate.client.wait_for_workers(3, timeout=WAIT)

@@ -20,7 +20,7 @@ XMP = (
     b"<dc:title>Br\xc3\xbccke</dc:title></rdf:Description></x:xmpmeta>"
 )
 KEPT = XMP.replace(b"<xmp:Thumbnails><rdf:Alt>aGlkZGVu</rdf:Alt></xmp:Thumbnails>", b"") % 1
-TEXT = {"Author": "A. Painter", "Title": "\N{GREEK SMALL LETTER OMEGA} over the bridge"}
+TEXT = {"Author": "A. Painter", "Title": "\N{GREEK SMALL LETTER OMEGA}", "exif": "a word", "comment": "another"}
 
 
 def file_with_xmp(format):

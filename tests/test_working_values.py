@@ -12,6 +12,7 @@ from cosparse.images import (
     find_images,
     from_working,
     read_grey,
+    read_greys,
     to_working,
     write_image,
 )
@@ -68,8 +69,11 @@ def test_read_grey(tmp_path):
     )
     stack = noise((5, 20, 30), np.uint16)
     write_image(tmp_path / "a.tif", stack)
-    np.testing.assert_allclose(read_grey(tmp_path / "a.tif"), stack[0] / 257, rtol=1e-5)
-    assert read_grey(tmp_path / "a.tif").dtype == np.float32
+    pages = read_greys(tmp_path / "a.tif")
+    np.testing.assert_allclose(pages, stack / 257, rtol=1e-5)
+    assert len(pages) == 5 and pages[0].dtype == np.float32
+    with pytest.raises(ValueError, match=r"a\.tif: holds 5 pages; give a single picture"):
+        read_grey(tmp_path / "a.tif")
 
 
 def test_find_images(tmp_path):

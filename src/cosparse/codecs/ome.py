@@ -9,14 +9,15 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
-from xml.dom import minidom
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from xml.etree import ElementTree
+
 TYPES = {"uint8": "uint8", "uint16": "uint16", "float32": "float"}  # OME's names
-BROKEN = (ElementTree.ParseError, KeyError, ValueError, IndexError, OverflowError)
+BROKEN = (SyntaxError, KeyError, ValueError, IndexError, OverflowError)  # the first is how XML is found damaged
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Planes:
 
 def planes(xml: str, pages: int) -> Planes | None:
     """How the pages of a file make up the first image, or None if the XML does not fit them."""
+    from xml.etree import ElementTree
+
     with contextlib.suppress(*BROKEN):
         root = ElementTree.fromstring(xml)
         images = _named(root, "Image")
@@ -107,6 +110,7 @@ def turned(xml: str) -> str:
 
 def _edited(xml: str, change: Callable[[Any], None]) -> str:
     """The XML of the first image alone, its <Pixels> changed; nothing if that cannot be done."""
+    from xml.dom import minidom
     from xml.parsers.expat import ExpatError
 
     with contextlib.suppress(ExpatError, *BROKEN):

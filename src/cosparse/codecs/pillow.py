@@ -41,17 +41,19 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
         values = array_of(image)
         if bits == 16 and colour in (2, 6):
             values = two_bytes(values, one_byte(fp, plugin, 0, "L"))
-    key = image.info.get("transparency")
+    # Pillow keeps the text of a PNG among the rest: one with the key "exif" is not EXIF.
+    info = {key: value for key, value in image.info.items() if not isinstance(value, str)}
+    key = info.get("transparency")
     if key is not None and mode in ("1", "L", "I;16", "RGB"):
         values = _keyed(values, key, mode, bits)
-    orientation, block = exif.upright(exif.without_thumbnail(exif.whole(image.info.get("exif", b""))))
+    orientation, block = exif.upright(exif.without_thumbnail(exif.whole(info.get("exif", b""))))
     metadata = {
         "exif": block,
-        "icc_profile": image.info.get("icc_profile"),
-        "dpi": clean_dpi(image.info.get("dpi")),
-        "xmp": words.upright_xmp(image.info.get("xmp") or image.info.get(words.XMP_KEY)),
+        "icc_profile": info.get("icc_profile"),
+        "dpi": clean_dpi(info.get("dpi")),
+        "xmp": words.upright_xmp(info.get("xmp") or image.info.get(words.XMP_KEY)),
         "text": words.text_of(image.text) if kind == "png" else {},
-        "comment": image.info.get("comment"),
+        "comment": info.get("comment"),
     }
     return Samples(values, 0, orientation, metadata, notes=tuple(_left_behind(image, kind, fp)))
 

@@ -12,7 +12,7 @@ import numpy as np
 import cosparse
 from cosparse.images import from_working
 from cosparse.operator import AnalysisOperator
-from cosparse.pictures import enlarged_alpha
+from cosparse.pictures import enlarged_like
 from cosparse.reconstruction.start import enlarge
 from cosparse.studio.limits import Limits
 from cosparse.studio.pictures import Array, Blur, Mask, Source, reduced, working
@@ -103,7 +103,7 @@ def finish(source: Source, job: Job, pixels: Array, energies: list[float], secon
     """Measure it, and bring what belongs to the picture to its size."""
     like = replace(source.picture, pixels=pixels)
     if job.task == "upscale":
-        like = replace(like, alpha=enlarged_alpha(source.picture, job.factor))
+        like = replace(enlarged_like(source.picture, job.factor), pixels=pixels)
     truth = source.truth
     if truth is None or truth.shape != pixels.shape:
         return Result(pixels, like, energies, seconds)
