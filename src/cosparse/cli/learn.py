@@ -78,6 +78,8 @@ def learn(
     if scheduler is None and any(map(in_zarr, images)):
         scheduler = "local"
     white = checked_range(data_range)
+    if scheduler and white:
+        raise UsageProblem("--data-range: a cluster takes each file's own; leave it out, or learn without --scheduler")
     reading = Reading() if scheduler else read_pictures(images, seed, white)
     problems = reading.problems
     started = time.perf_counter()
@@ -86,7 +88,7 @@ def learn(
             patches: Any
             if scheduler:
                 client = stack.enter_context(connected(scheduler))
-                patches = _on_workers(client, images, size, count, seed, white)
+                patches = _on_workers(client, images, size, count, seed)
                 problems.extend(patches.problems)
             else:
                 patches = _patches(reading.pictures, size, count, seed)
@@ -227,9 +229,7 @@ def _patches(
     return sample_up_to(pictures, size, COUNT, rng=seed)
 
 
-def _on_workers(
-    client: Any, images: list[str], size: int, count: int | None, seed: int, data_range: float | None
-) -> Any:
+def _on_workers(client: Any, images: list[str], size: int, count: int | None, seed: int) -> Any:
     """Patches that stay on a cluster; IMAGES may be zarr arrays too."""
     from cosparse import cluster
 
