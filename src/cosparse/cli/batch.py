@@ -80,9 +80,11 @@ def run(options: Repair, word: str, work: Work, *, factor: int = 1, opaque: bool
     if kinds := tell_unread(planned.unread):
         count.skipped[f"{', '.join(kinds)} cannot be read"] = len(planned.unread)
     total = len(planned.jobs) + len(planned.problems)
+    there = dict.fromkeys(jobs)
     try:
         with Bar(len(jobs)) as bar:
             for job, record in _ended(options, jobs, work, references, bar, word, factor, opaque):
+                del there[job]
                 if isinstance(record, Exception):
                     count.problems.append(_named(job, reason(record)))
                     _report(options, {"input": job.name, "error": count.problems[-1]})
@@ -95,6 +97,7 @@ def run(options: Repair, word: str, work: Work, *, factor: int = 1, opaque: bool
                     bar.update(ended / len(jobs), f"{count.done} done, {len(count.problems)} failed")
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"stopped; {count.done} of {total} done") from None
+    _skip(options, list(there), count)
     for problem in count.problems:
         complain(problem)
     if total > 1 or count.skipped:
@@ -106,18 +109,20 @@ def run(options: Repair, word: str, work: Work, *, factor: int = 1, opaque: bool
 def _left(options: Repair, planned: Plan, count: Count) -> list[Job]:
     """The jobs without those whose result is there: asked again, a batch goes on where it was.
 
-    A single picture whose OUT exists is a mistake instead, see :func:`_check_target`.
+    A single picture whose OUT exists is a mistake instead, see :func:`_check_target`. With a cluster the output folder
+    remembers what was asked for, and :func:`outcomes` leaves out only what is of the same run.
     """
-    if options.force or not planned.many:
+    if options.force or options.scheduler or not planned.many:
         return planned.jobs
-    left = []
-    for job in planned.jobs:
-        if job.done:
-            count.skipped[EXIST] += 1
-            _report(options, {"input": job.name, "output": job.result, "skipped": "exists"})
-        else:
-            left.append(job)
-    return left
+    _skip(options, [job for job in planned.jobs if job.done], count)
+    return [job for job in planned.jobs if not job.done]
+
+
+def _skip(options: Repair, jobs: list[Job], count: Count) -> None:
+    """Results that are there already."""
+    for job in jobs:
+        count.skipped[EXIST] += 1
+        _report(options, {"input": job.name, "output": job.result, "skipped": "exists"})
 
 
 def _ended(
