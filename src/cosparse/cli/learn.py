@@ -79,7 +79,7 @@ def learn(
         scheduler = "local"
     white = checked_range(data_range)
     if scheduler and white:
-        raise UsageProblem("--data-range: a cluster takes each file's own; leave it out, or learn without --scheduler")
+        raise UsageProblem("--data-range: not on a cluster or with zarr arrays, where each has its own; leave it out")
     reading = Reading() if scheduler else read_pictures(images, seed, white)
     problems = reading.problems
     started = time.perf_counter()
