@@ -84,6 +84,17 @@ def test_five_axes_of_imagej():
             assert tif.pages[0].tags["ResolutionUnit"].value == 1
 
 
+def test_micrometres_of_imagej():
+    """It writes them escaped, other programs as a letter beyond ASCII, which tifffile would not write."""
+    escaped = "\\u00B5m"
+    data = tiff(FIVE[0, 0], imagej=True, metadata={"axes": "CYX", "unit": escaped, "Info": UM})
+    for raw in (data, data.replace(escaped.encode(), b"\xb5m".ljust(len(escaped)))):
+        picture = read_image(raw)
+        with written(picture.pixels, picture) as tif:
+            assert tif.imagej_metadata["unit"].rstrip() == escaped
+            assert tif.imagej_metadata["Info"] == UM
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     kind=st.sampled_from(["ome", "imagej", "shaped"]), dtype=st.sampled_from(["u1", "u2", "f4"]), colour=st.booleans(),

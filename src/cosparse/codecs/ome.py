@@ -54,7 +54,7 @@ def planes(xml: str, pages: int) -> Planes | None:
 
 
 def fitted(xml: str, values: NDArray[Any], samples: int) -> bytes:
-    """The XML, as ASCII, for a file that holds `values` of so many samples a pixel; nothing if it cannot be."""
+    """The XML for a file that holds `values` of so many samples a pixel; nothing if it cannot be."""
 
     def change(pixels: Any) -> None:
         channels = [node for node in _children(pixels, "Channel") if node.hasAttribute("SamplesPerPixel")]
@@ -78,7 +78,7 @@ def fitted(xml: str, values: NDArray[Any], samples: int) -> bytes:
         pixels.insertBefore(data, next(iter(_children(pixels, "Plane")), None))
 
     text = _edited(xml, change)
-    return b"<?xml version='1.0' encoding='UTF-8'?>" + text.encode("ascii", "xmlcharrefreplace") if text else b""
+    return f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode() if text else b""
 
 
 def enlarged(xml: str, factor: float) -> str:

@@ -26,7 +26,11 @@ from cosparse.codecs.samples import (
 from cosparse.codecs.scale import clean_dpi
 
 PREMULTIPLIED, STRAIGHT = 1, 2  # the kinds of alpha
-COUNTED = {"images", "channels", "slices", "frames", "axes", "shape", "order", "truncated"}  # told anew by tifffile
+# Told anew by tifffile, or words of its own.
+COUNTED = {
+    "images", "channels", "slices", "frames", "axes", "shape", "order", "truncated", "rgb", "colormapped", "colormaped",
+}  # fmt: skip
+WIDE = {"Info", "Labels", "Properties"}  # of ImageJ's words, those that any letter may stand in
 LOST = {33723: "IPTC captions", 37724: "Photoshop's layers", 34735: "GeoTIFF coordinates"}
 
 
@@ -92,10 +96,21 @@ def _described(
         return {"description": xml, "metadata": None}
     letters = axes + "YX" + "S" * (samples > 1) if len(axes) == leading else None
     if "imagej" in metadata and letters and not has_alpha and (not colour or values.dtype == np.uint8):
-        return {"imagej": True, "metadata": {**metadata["imagej"], "axes": letters}}
+        return {"imagej": True, "metadata": {**_escaped(metadata["imagej"]), "axes": letters}}
     if leading > 1 or axes or "shaped" in metadata:
         return {"metadata": {**metadata.get("shaped", {}), **({"axes": letters} if letters else {})}}
     return {"metadata": None}
+
+
+def _escaped(told: Mapping[str, Any]) -> dict[str, Any]:
+    """ImageJ's words with those of its description in ASCII, as it writes micrometres itself: "\\u00B5m"."""
+
+    def plain(key: str, value: Any) -> Any:
+        if not isinstance(value, str) or key in WIDE:
+            return value
+        return "".join(letter if letter.isascii() else f"\\u{ord(letter) & 0xFFFF:04X}" for letter in value)
+
+    return {key: plain(key, value) for key, value in told.items() if key.isascii()}
 
 
 def _numbers(tif: Any) -> exif.Layout:
@@ -113,7 +128,7 @@ def _resolution(page: Any) -> dict[str, Any]:
     """The resolution as dpi where its unit is known, and as it stands where that is not an inch."""
     if 282 not in page.tags or 283 not in page.tags:
         return {}
-    unit = int(page.resolutionunit)
+    unit = int(page.resolutionunit) if page.resolutionunit in range(1, 6) else 1  # else damaged
     found: dict[str, Any] = {}
     if unit in (2, 3):
         found["dpi"] = clean_dpi(page.get_resolution(2))
@@ -168,7 +183,7 @@ def _stack(tif: Any, fp: BinaryIO, max_pixels: int) -> Stack:
     first = pages[0]
     wide, high = int(first.imagewidth), int(first.imagelength)  # damage can make them tuples
     check_size(wide, high, 1, max_pixels)
-    stack = _by_ome(first, pages) if first.is_ome else _by_series(tif, pages)
+    stack = _by_ome(first, pages, every) if first.is_ome else _by_series(tif, pages)
     if len(pages) < len(every):
         stack = replace(stack, notes=(*stack.notes, "thumbnails or masks in the file are not kept"))
     check_size(wide, high, prod(stack.shape), max_pixels)
@@ -190,12 +205,12 @@ def _flat(pages: list[Any], *notes: str) -> Stack:
     return Stack(pages, (len(pages),) * many, None if many else "", notes=notes)
 
 
-def _by_ome(first: Any, pages: list[Any]) -> Stack:
-    """As OME-XML has it."""
-    found = ome.planes(first.description, len(pages))
+def _by_ome(first: Any, pages: list[Any], every: list[Any]) -> Stack:
+    """As OME-XML has it, which counts thumbnails too."""
+    found = ome.planes(first.description, len(every))
     if found is None:
         return _flat(pages, "its OME-XML does not fit the pages that are here, and is not kept")
-    chosen = [pages[number] for number in found.order]
+    chosen = [every[number] for number in found.order]
     notes = (left_behind(found.others, "series", "series"),) if found.others else ()
     return Stack(chosen, found.shape, found.axes, {"ome": first.description}, notes)
 
