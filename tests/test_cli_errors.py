@@ -54,7 +54,7 @@ def folder(tmp_path, monkeypatch):
         "zero.png": b"",
         "cut.jpg": encoded(data.camera(), "jpeg")[:9000],
         "cut.png": encoded(data.camera(), "png")[:9000],
-        "picture.gif": encoded(GREY, "gif"),
+        "layers.psd": b"8BPS and layers",
         "bomb.png": bomb(),
         "notes.txt": b"just words",
         "words.safetensors": b"just words",
@@ -68,6 +68,11 @@ def folder(tmp_path, monkeypatch):
     Path("cmyk.jpg").write_bytes(encoded(np.zeros((8, 8, 3), np.uint8), "jpeg"))
     Image.new("CMYK", (8, 8)).save("cmyk.jpg")
     Path("empty").mkdir()
+    for name in ("named/A.png", "named/A.jpg", "webs/x.png"):
+        Path(name).parent.mkdir(exist_ok=True)
+        write_image(name, GREY)
+    Path("webs/x.webp").write_bytes(encoded(GREY, "webp"))
+    Path("empty.txt").write_bytes(b"\n")
     Path("twins/a").mkdir(parents=True)
     write_image("twins/good.png", GREY)
     return tmp_path
@@ -80,6 +85,7 @@ FAILS = {
     "zero bytes": ("denoise zero.png out.png", "zero.png: the file is empty"),
     "cut JPEG": ("denoise cut.jpg out.png", "cut.jpg: cannot be decoded as JPEG"),
     "cut PNG": ("denoise cut.png out.png", "cut.png: cannot be decoded as PNG"),
+    "a PSD": ("denoise layers.psd out.png", "layers.psd: not a PNG"),
     "a bomb": ("denoise bomb.png out.png", "bomb.png: is 60000x60000 pixels, over the limit"),
     "CMYK": ("denoise cmyk.jpg out.png", "cmyk.jpg: is a CMYK image; convert it to RGB"),
     "empty folder": ("denoise empty out", "empty: this folder holds no"),
@@ -124,6 +130,14 @@ MISUSED = {
     "OUT against --format": ("denoise good.png out.tif --format png", "out.tif: contradicts"),
     "file for several": ("denoise good.png deep.png out.png", "out.png: for several inputs OUT"),
     "folder to a file": ("denoise twins notes.txt", "notes.txt: for several inputs OUT"),
+    "two of one name": ("denoise named out --format png", "leave --format out, or repair one of them by itself"),
+    "a WebP of that name": ("denoise webs out", "webs/x.png would both be written to out/x.png; repair one of them"),
+    "no range": ("denoise float.tif out.tif --data-range 0", "--data-range 0: must be a positive number"),
+    "no range to compare": ("compare float.tif float.tif --data-range nan", "--data-range nan: must be"),
+    "no range to learn": ("learn good.png -o out.safetensors --data-range -1", "--data-range -1: must be"),
+    "a range on a cluster": (
+        "learn good.png -o out.safetensors --data-range 1 --scheduler local", "--data-range: not on a cluster"),
+    "an empty list": ("denoise @empty.txt out/", "@empty.txt: lists no path"),
     "two to one": ("denoise good.png twins/good.png -o out", "would both be written to out/good.png"),
     "several to stdout": ("denoise twins -", "several images cannot go to standard output"),
     "JSON and stdout": ("denoise good.png - --json", "--json and the image would both go"),
@@ -142,9 +156,9 @@ MISUSED = {
     "factor": ("upscale good.png out.png --factor 7", "--factor 7: must be 2, 3 or 4"),
     "kernel left out": ("deblur good.png out.png", "--kernel"),
     "kernel unknown": ("deblur good.png --kernel square:3", "square:3: no such kernel or file"),
-    "kernel incomplete": ("deblur good.png --kernel motion:3", "motion:3: not understood"),
-    "kernel negative": ("deblur good.png --kernel gaussian:-1", "its size must be positive"),
-    "kernel huge": ("deblur good.png --kernel gaussian:999", "its size must be positive and below"),
+    "kernel incomplete": ("deblur good.png --kernel motion:3", "is not understood"),
+    "kernel negative": ("deblur good.png --kernel gaussian:-1", "must be positive and below"),
+    "kernel huge": ("deblur good.png --kernel gaussian:999", "must be positive and below"),
     "kernel even": ("deblur good.png --kernel box:4", "an odd number of pixels"),
     "kernel black": ("deblur good.png --kernel black.png", "--kernel black.png: is black"),
     "border": ("deblur good.png --kernel box:3 --border mirror", "--border mirror: must be"),

@@ -38,13 +38,33 @@ def test_learn_and_use_it(run, photos):
     assert record["psnr"] > record["psnr_before"] + 5
 
 
-def test_learning_uses_every_page_of_a_stack(run, folder):
+def test_learning_uses_every_page_of_a_stack(run):
     pages = np.random.default_rng(0).integers(0, 65536, (2, 3, 24, 24), np.uint16)
-    write_image("one.tif", pages[0, 0])
     write_image("stack.tif", pages)
-    arguments = ["-o", "a.safetensors", "--force", "--rows", 20, "--size", 4, "--iterations", 2, "--json"]
-    counts = [run("learn", name, *arguments)[0]["patches"] for name in ("one.tif", "stack.tif")]
-    assert counts == [21 * 21, 6 * 21 * 21]
+    Path("photos").mkdir()
+    write_image("photos/one.tif", pages[0, 0])
+    Path("photos/raw.cr2").write_bytes(b"a camera's own")
+    small = ["-o", "a.safetensors", "--force", "--rows", 20, "--size", 4, "--iterations", 2]
+    (record,) = run("learn", "stack.tif", *small, "--json")
+    assert (record["patches"], record["files"], record["pages"]) == (6 * 21 * 21, 1, 6)
+    assert run.err == ""
+    lines = run("learn", "stack.tif", "photos", *small)
+    assert f"{7 * 21 * 21} patches from all 7 pages of 2 images, 2 iterations" in lines[2]
+    (record,) = run("learn", "photos", *small, "--json")
+    assert (record["patches"], record["files"], record["skipped"]) == (21 * 21, 1, 1)
+    assert run.err.startswith("cosparse: skipped photos/raw.cr2 (camera raw")
+
+
+def test_learning_from_floats_of_any_range(run):
+    """What counts as flat goes by the range: half a grey level of noise is, in whatever units."""
+    rng = np.random.default_rng(0)
+    page = np.where(np.arange(64) < 32, data.camera()[:64, :64], 90 + 0.5 * rng.standard_normal((64, 64)))
+    found = []
+    for name, white, more in (("a", 1, []), ("b", 255, []), ("c", 3000, ["--data-range", 3000])):
+        write_image(f"{name}.tif", (page / 255 * white).astype(np.float32))
+        arguments = ["--rows", 20, "--size", 4, "--iterations", 3, *more, "--json"]
+        found += run("learn", f"{name}.tif", "-o", f"{name}.safetensors", *arguments)
+    assert len({record["patches"] for record in found}) == 1
 
 
 def test_learning_stops_and_goes_on(run, photos, monkeypatch):

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosparse.cli.console import UsageProblem
-from cosparse.codecs import SUFFIXES
+from cosparse.cli.console import UsageProblem, complain
+from cosparse.codecs import READ_ONLY, SUFFIXES, UNREAD
 from cosparse.codecs.disk import shown_name
-from cosparse.images import find_images
+from cosparse.codecs.heif import ASK
+from cosparse.images import find_images, unread_files
 
+NAMED = 5  # files of a kind that are named
 WORDS = ("denoised", "inpainted", "upscaled", "deblurred")  # photo.png -> photo.denoised.png
 
 
@@ -39,15 +41,37 @@ class Job:
         return "-" if self.target is None else shown_name(self.target)
 
 
-def plan(
-    paths: Sequence[str], output: str | None, word: str, format: str | None
-) -> tuple[list[Job], list[str]]:
-    """The jobs that paths and output ask for, and what could not be found."""
+    @property
+    def done(self) -> bool:
+        """Whether the result is there already. A picture is no result of its own: see `denoise photos photos`."""
+        if self.target is None or not self.target.is_file():
+            return False
+        return self.source is None or not os.path.samefile(self.source, self.target)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What paths and output ask for.
+
+    `problems` are what was asked for and cannot be done, each with the reason; `unread` the pictures in folders that no
+    decoder reads; `many` says whether several pictures were asked for, one or none though they may be.
+    """
+
+    jobs: list[Job]
+    problems: list[tuple[str, str]]
+    unread: list[Path]
+    many: bool
+
+
+def plan(paths: Sequence[str], output: str | None, word: str, format: str | None) -> Plan:
+    """The jobs that paths and output ask for, and what cannot be found or read."""
     inputs, out = split(paths, output)
     inputs = [one for given in inputs for one in _listed(given)]
-    folder = _is_folder(inputs, out)
+    many = _are_many(inputs)
+    folder = _is_folder(many, out)
     jobs: dict[str, Job] = {}
-    problems: list[str] = []
+    problems: list[tuple[str, str]] = []
+    unread: dict[Path, None] = {}
     for given in inputs:
         if given == "-":
             target = (
@@ -55,10 +79,11 @@ def plan(
             )
             jobs["-"] = Job(None, target, Path("stdin"))
             continue
+        unread.update(dict.fromkeys(unread_files(given)))
         try:
             found = find_images(given)
         except (OSError, ValueError) as error:
-            problems.append(str(error))
+            problems.append((given, str(error)))
             continue
         root = Path(given) if Path(given).is_dir() else None
         if root or _is_pattern(given):
@@ -69,8 +94,30 @@ def plan(
                 os.path.realpath(source),
                 Job(source, _target(source, place, out, folder, word, format), place),
             )
-    _refuse_clashes(list(jobs.values()))
-    return list(jobs.values()), problems
+    _refuse_clashes(list(jobs.values()), format)
+    return Plan(list(jobs.values()), problems, list(unread), many)
+
+
+def why_unread(path: Path) -> str:
+    """Why a file that looks like a picture is left out.
+
+    >>> why_unread(Path("a.CR2"))
+    'camera raw: develop it to TIFF first'
+    """
+    suffix = path.suffix.lower()
+    return UNREAD.get(suffix) or f"{READ_ONLY[suffix].upper()} needs a decoder; {ASK}"
+
+
+def tell_unread(unread: list[Path]) -> list[str]:
+    """Name the pictures that cannot be read, in a line for each kind; returns their suffixes."""
+    kinds: dict[str, list[Path]] = {}
+    for path in unread:
+        kinds.setdefault(path.suffix.lower(), []).append(path)
+    for files in kinds.values():
+        names = ", ".join(shown_name(path) for path in files[:NAMED])
+        more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
+        complain(f"skipped {names}{more} ({why_unread(files[0])})")
+    return list(kinds)
 
 
 def split(paths: Sequence[str], output: str | None) -> tuple[list[str], str | None]:
@@ -91,16 +138,21 @@ def _listed(given: str) -> list[str]:
         lines = Path(given[1:]).read_text().splitlines()
     except (OSError, UnicodeError) as error:
         raise UsageProblem(f"{given}: no list of paths can be read there ({error})") from error
-    return [line for line in lines if line.strip()]
+    if not (found := [line for line in lines if line.strip()]):
+        raise UsageProblem(f"{given}: lists no path")
+    return found
 
 
 def _is_pattern(given: str) -> bool:
     return glob.has_magic(given) and not Path(given).exists()
 
 
-def _is_folder(inputs: list[str], out: str | None) -> bool:
+def _are_many(inputs: list[str]) -> bool:
+    return len(inputs) > 1 or Path(inputs[0]).is_dir() or _is_pattern(inputs[0])
+
+
+def _is_folder(many: bool, out: str | None) -> bool:
     """Whether OUT is a folder."""
-    many = len(inputs) > 1 or Path(inputs[0]).is_dir() or _is_pattern(inputs[0])
     if out is None:
         return False
     if out == "-":
@@ -122,7 +174,7 @@ def _originals(found: list[Path], out: str | None) -> list[Path]:
 
     def earlier(path: Path) -> bool:
         stem, _, word = path.stem.rpartition(".")
-        if word in WORDS and any(path.with_name(stem + end).exists() for end in SUFFIXES):
+        if word in WORDS and any(path.with_name(stem + end).exists() for end in (*SUFFIXES, *READ_ONLY)):
             return True
         return out is not None and Path(out).resolve() in path.resolve().parents
 
@@ -130,12 +182,15 @@ def _originals(found: list[Path], out: str | None) -> list[Path]:
     return kept or found
 
 
+def _ending(place: Path) -> str:
+    """Of the result, if nothing was said: as the source, or .png where that cannot be written."""
+    return place.suffix if place.suffix.lower() in SUFFIXES else ".png"
+
+
 def _target(
     source: Path | None, place: Path, out: str | None, folder: bool, word: str, format: str | None
 ) -> Path | None:
-    ending = place.suffix if place.suffix.lower() in SUFFIXES else ".png"
-    if format:
-        ending = "." + format
+    ending = "." + format if format else _ending(place)
     if out == "-":
         return None
     if out is None:
@@ -153,7 +208,7 @@ def _target(
     return Path(out)
 
 
-def _refuse_clashes(jobs: list[Job]) -> None:
+def _refuse_clashes(jobs: list[Job], format: str | None) -> None:
     taken: dict[Path, Job] = {}
     for job in jobs:
         if job.target is None:
@@ -161,6 +216,13 @@ def _refuse_clashes(jobs: list[Job]) -> None:
         other = taken.setdefault(job.target, job)
         if other is not job:
             raise UsageProblem(
-                f"{job.name} and {other.name} would both be written to {job.result}; "
-                "repair them one by one, or give the folder that holds both"
+                f"{job.name} and {other.name} would both be written to {job.result}; {_apart(job, other, format)}"
             )
+
+
+def _apart(job: Job, other: Job, format: str | None) -> str:
+    """How two results of one name can both be had."""
+    if job.place == other.place:  # from different folders
+        return "repair them one by one, or give the folder that holds both"
+    leave = "leave --format out, or " if format and _ending(job.place) != _ending(other.place) else ""
+    return leave + "repair one of them by itself, with another OUT"

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,13 +23,15 @@ from cosparse.cli.console import (
     reason,
     stdout,
 )
+from cosparse.cli.files import tell_unread
 from cosparse.cli.live import View, sparkline
-from cosparse.cli.options import Force, Json, Scheduler
+from cosparse.cli.options import DataRange, Force, Json, Scheduler
 from cosparse.cli.progress import Bar
+from cosparse.cli.reading import checked_range, read_picture
 from cosparse.cli.spread import connected, in_zarr
-from cosparse.images import find_images, read_greys, write_image
+from cosparse.images import find_images, unread_files, write_image
 from cosparse.learning import LearnProgress
-from cosparse.patches import sample_up_to
+from cosparse.patches import grey_images, sample_up_to
 
 COUNT = 200_000
 MEMORY = 64_000_000  # pixels of training images held at once
@@ -59,20 +62,26 @@ def learn(
         str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    data_range: DataRange = None,
     scheduler: Scheduler = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Learn an operator from your own images.
 
-    IMAGES: files, folders or patterns; four photographs are enough. No ground
-    truth is needed. A picture of the atoms is written beside the operator.
+    IMAGES: files, folders or patterns; four photographs are enough, and of a
+    stack every page is used. No ground truth is needed. A picture of the atoms
+    is written beside the operator.
     """
     target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
     check_files(target, drawing, checkpoint, resume, force)
     if scheduler is None and any(map(in_zarr, images)):
         scheduler = "local"
-    pictures, problems = ([], []) if scheduler else read_pictures(images, seed)
+    white = checked_range(data_range)
+    if scheduler and white:
+        raise UsageProblem("--data-range: not on a cluster or with zarr arrays, where each has its own; leave it out")
+    reading = Reading() if scheduler else read_pictures(images, seed, white)
+    problems = reading.problems
     started = time.perf_counter()
     try:
         with contextlib.ExitStack() as stack:
@@ -82,7 +91,7 @@ def learn(
                 patches = _on_workers(client, images, size, count, seed)
                 problems.extend(patches.problems)
             else:
-                patches = _patches(pictures, size, count, seed)
+                patches = _patches(reading.pictures, size, count, seed)
             view = stack.enter_context(View("iteration", iterations, _rows))
             result = cosparse.learn_operator(
                 patches,
@@ -106,6 +115,7 @@ def learn(
         "output": str(target),
         "atoms": str(drawing),
         "patches": len(patches),
+        **({} if scheduler else {"files": reading.files, "pages": len(reading.pictures), "skipped": reading.skipped}),
         "iterations": result.iterations,
         "objective": float(result.objective),
         "condition": operator.condition,
@@ -150,25 +160,37 @@ def check_files(target: Path, drawing: Path, checkpoint: str | None, resume: boo
         )
 
 
-def read_pictures(given: list[str], seed: int) -> tuple[list[NDArray[np.float32]], list[str]]:
-    """Every readable image as grey on 0..1, of large collections a window each; and what failed."""
+@dataclass(frozen=True)
+class Reading:
+    """Training images: every page as grey on 0..1, of how many files; what failed, and how many could not be read."""
+
+    pictures: list[NDArray[np.float32]] = field(default_factory=list)
+    files: int = 0
+    problems: list[str] = field(default_factory=list)
+    skipped: int = 0
+
+
+def read_pictures(given: list[str], seed: int, data_range: float | None = None) -> Reading:
+    """Every readable image, of large collections a window each."""
     files: dict[Path, None] = {}
     problems: list[str] = []
+    unread: dict[Path, None] = {}
     for one in given:
+        unread.update(dict.fromkeys(unread_files(one)))
         try:
             files.update(dict.fromkeys(find_images(one)))
         except (OSError, ValueError) as error:
             problems.append(str(error))
-    rng, pictures = np.random.default_rng(seed), []
+    tell_unread(list(unread))
+    rng, pictures, used = np.random.default_rng(seed), [], 0
     with Bar(1) as bar:
         bar.begin("reading")
         for number, path in enumerate(files):
             try:
-                pages = read_greys(path)
-                if not all(np.isfinite(page).all() for page in pages):
-                    raise ValueError(f"{path}: holds NaN or infinite values; leave it out")
+                pages = _grey_pages(path, data_range)
                 most = MEMORY // len(files) // len(pages)
                 pictures += [_window(page, most, rng) / np.float32(255) for page in pages]
+                used += 1
             except Exception as error:
                 problems.append(reason(error))
             bar.update((number + 1) / len(files), path.name[-40:])
@@ -177,7 +199,14 @@ def read_pictures(given: list[str], seed: int) -> tuple[list[NDArray[np.float32]
             complain(problem)
         complain("no image to learn from")
         raise typer.Exit(1)
-    return pictures, problems
+    return Reading(pictures, used, problems, len(unread))
+
+
+def _grey_pages(path: Path, data_range: float | None) -> list[NDArray[np.float32]]:
+    picture = read_picture(path, data_range)
+    if not np.isfinite(picture.pixels).all():
+        raise ValueError(f"{path}: holds NaN or infinite values; leave it out")
+    return grey_images([picture.pixels], picture.data_range)
 
 
 def _window(
@@ -219,11 +248,20 @@ def _tell(figures: dict[str, Any], operator: cosparse.AnalysisOperator, target: 
     say = stdout()
     tell_files(operator, target, figures["atoms"])
     say.print(
-        f"{figures['patches']} patches, {figures['iterations']} iterations, "
+        f"{figures['patches']} patches{_source(figures)}, {figures['iterations']} iterations, "
         f"{figures['seconds']:.1f} s: {figures['stop']}",
         soft_wrap=True,
     )
     tell_use(target)
+
+
+def _source(figures: dict[str, Any]) -> str:
+    """Of how many images, and pages where that is more."""
+    if "files" not in figures:
+        return ""
+    files, pages = figures["files"], figures["pages"]
+    images = f"{files} image{'s' * (files > 1)}"
+    return f" from {images}" if pages == files else f" from all {pages} pages of {images}"
 
 
 def tell_files(operator: cosparse.AnalysisOperator, target: Path, drawing: str) -> None:

@@ -11,9 +11,10 @@ from rich.table import Table
 
 import cosparse
 from cosparse.cli.console import UsageProblem, json_line, stdout
-from cosparse.cli.options import Force, Json, find_operator
+from cosparse.cli.options import DataRange, Force, Json, find_operator
+from cosparse.cli.reading import checked_range, in_range_of, read_picture, working
 from cosparse.files import replacing
-from cosparse.images import Picture, read_image, to_working, write_image
+from cosparse.images import Picture, write_image
 
 
 def inspect(
@@ -68,20 +69,23 @@ def inspect(
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", hidden=True)],
     second: Annotated[str, typer.Argument(metavar="B", hidden=True)],
+    data_range: DataRange = None,
     json: Json = False,
 ) -> None:
     """Measure how close image B is to image A: PSNR and SSIM.
 
     Values are compared on a scale of 0..255, whatever the files' depths.
     """
-    a, b = read_image(first), read_image(second)
+    white = checked_range(data_range)
+    a, b = read_picture(Path(first), white), read_picture(Path(second), white)
+    b = in_range_of(a, b)
     if a.pixels.shape != b.pixels.shape:
         raise ValueError(f"{first} is {_size(a)}, {second} is {_size(b)}; they must be alike")
-    x, y = (to_working(p.pixels, data_range=p.data_range) for p in (a, b))
+    x, y = working(a), working(b)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError(f"{first}, {second}: hold NaN; fill them in before comparing")
-    sides = a.pixels.shape[int(a.stack) :][:2]
-    pages = zip(x, y, strict=True) if a.stack else [(x, y)]
+    sides = a.pages.shape[1:3]
+    pages = zip(x.reshape(a.pages.shape), y.reshape(a.pages.shape), strict=True)
     similarity = float("nan")  # of images too small for SSIM's window
     if min(sides) >= 11:
         axis = a.channel_axis
@@ -93,20 +97,22 @@ def compare(
         "ssim": similarity,
         "largest_difference": float(np.abs(x - y).max()),
     }
+    spans = list(dict.fromkeys([a.data_range, b.data_range]))
     if json:
-        json_line({"a": first, "b": second, **figures})
+        json_line({"a": first, "b": second, "data_range": spans if len(spans) > 1 else spans[0], **figures})
     elif figures["psnr"] == float("inf"):
         print("identical")
     else:
+        floats = "f" in (a.pixels.dtype.kind, b.pixels.dtype.kind)
+        said = "   range " + " and ".join(f"{span:g}" for span in spans) if floats or data_range else ""
         print(f"PSNR {figures['psnr']:.2f} dB   SSIM {figures['ssim']:.4f}   "
-              f"largest difference {figures['largest_difference']:.1f}")  # fmt: skip
+              f"largest difference {figures['largest_difference']:.1f}{said}")  # fmt: skip
 
 
 def _size(picture: Picture) -> str:
     """As people say it: 640x480 colour."""
-    shape = picture.pixels.shape
-    height, width = shape[int(picture.stack) :][:2]
-    pages = f", {shape[0]} pages" if picture.stack else ""
+    height, width = picture.pages.shape[1:3]
+    pages = f", {'x'.join(map(str, picture.leading))} pages" if picture.stack else ""
     return f"{width}x{height} {'grey' if picture.channel_axis is None else 'colour'}{pages}"
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cosparse.cli.console import UsageProblem
+from cosparse.cli.reading import checked_range
 from cosparse.codecs import SUFFIXES
 from cosparse.operator import AnalysisOperator, load_operator
 
@@ -48,6 +49,10 @@ Reference = Annotated[
     str | None,
     typer.Option("--reference", metavar="FILE", help="The true image (or a folder): print dB."),
 ]
+DataRange = Annotated[
+    float | None,
+    typer.Option("--data-range", metavar="NUMBER", help="Value of white; for float and 16-bit files."),
+]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON line per file.")]
 Scheduler = Annotated[
@@ -66,7 +71,7 @@ EstimatedSigma = Annotated[
 ]
 NoSigma = Annotated[
     float,
-    typer.Option("--sigma", metavar="NUMBER", help="Noise to remove too, on a scale of 0..255."),
+    typer.Option("--sigma", metavar="NUMBER", help="Noise to remove, on 0..255."),
 ]
 
 
@@ -85,6 +90,7 @@ class Repair:
     json: bool
     scheduler: str | None = None
     tile: int | None = None
+    data_range: float | None = None
     extra: str = ""  # what the task has beside, for telling one run from another
 
 
@@ -101,6 +107,7 @@ def gather(
     sigma: float | None,
     scheduler: str | None = None,
     tile: int | None = None,
+    data_range: float | None = None,
     **extra: object,
 ) -> Repair:
     """Check the options once, before any work."""
@@ -113,7 +120,7 @@ def gather(
     return Repair(
         paths, output, find_operator(operator), weight, quality.value,
         format and format.lower().lstrip("."), reference, force, json,
-        scheduler, tile, repr({"sigma": sigma, **extra}),
+        scheduler, tile, checked_range(data_range), repr({"sigma": sigma, **extra}),
     )  # fmt: skip
 
 

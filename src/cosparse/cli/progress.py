@@ -12,6 +12,7 @@ from cosparse.cli.console import stderr, terminal
 from cosparse.metrics import psnr
 from cosparse.reconstruction import Progress
 
+Weight = float | list[float] | None
 SECONDS = 0.1  # between two figures: the terminal shows no more, and those of colours cost a few milliseconds
 
 
@@ -25,12 +26,17 @@ class Tally:
         self.truth, self.bar = truth, bar
         self.iterations = 0
         self.energies: dict[tuple[int, int], float] = {}
+        self._weights: dict[int, dict[int, float]] = {}
+        self.pages = 0
         self.drawn = -math.inf
 
     def __call__(self, progress: Progress) -> None:
         """The callback of a task."""
-        self.iterations += 1
-        self.energies[progress.page, progress.plane] = progress.energy
+        self.pages = progress.pages
+        if not progress.second_pass:  # its parts are no iterations of the energy
+            self.iterations += 1
+            self.energies[progress.page, progress.plane] = progress.energy
+            self._weights.setdefault(progress.page, {})[progress.plane] = progress.weight
         now = time.monotonic()
         if not self.bar.shown or now - self.drawn < SECONDS:
             return
@@ -51,6 +57,21 @@ class Tally:
     def energy(self) -> float:
         """Of all planes together."""
         return float(sum(self.energies.values()))
+
+    @property
+    def weights(self) -> list[Weight]:
+        """The weight of the prior that the last stage used, page by page.
+
+        A number where it was the same for all planes, else a list: of luma and the two opponent colours. None where
+        there was nothing to repair.
+        """
+        pages = (self._weights.get(page) for page in range(self.pages))
+        return [None if planes is None else _alike(list(planes.values())) for planes in pages]
+
+
+def _alike(values: list[float]) -> Weight:
+    """The one number that all are but for rounding, or else all of them."""
+    return values[0] if np.allclose(values, values[0], rtol=1e-6, atol=0) else values
 
 
 class Bar:

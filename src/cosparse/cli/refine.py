@@ -12,7 +12,8 @@ import cosparse
 from cosparse.cli.console import UsageProblem, complain, json_line, stdout
 from cosparse.cli.learn import check_files, read_pictures, stopped, tell_files, tell_use
 from cosparse.cli.live import View, sparkline
-from cosparse.cli.options import Force, Json, find_operator
+from cosparse.cli.options import DataRange, Force, Json, find_operator
+from cosparse.cli.reading import checked_range
 from cosparse.images import write_image
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def refine(
         str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    data_range: DataRange = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -57,13 +59,13 @@ def refine(
     check_files(target, drawing, checkpoint, resume, force)
     start = _start(operator)
     levels = _levels(sigma)
-    pictures, problems = read_pictures(images, seed)
+    reading = read_pictures(images, seed, checked_range(data_range))
     started = time.perf_counter()
     try:
         with View("step", steps, _rows) as view:
             result = cosparse.refine_operator(
                 start,
-                pictures,
+                reading.pictures,
                 task=[name.strip() for name in task.split(",")],
                 sigma=levels,
                 stride=stride,
@@ -103,9 +105,9 @@ def refine(
             soft_wrap=True,
         )
         tell_use(target)
-    for problem in problems:
+    for problem in reading.problems:
         complain(problem)
-    if problems:
+    if reading.problems:
         raise typer.Exit(1)
 
 

@@ -19,6 +19,7 @@ from cosparse.cli.console import UsageProblem
 from cosparse.cli.files import Job
 from cosparse.cli.masks import mask_maker
 from cosparse.cli.options import (
+    DataRange,
     EstimatedSigma,
     Force,
     Format,
@@ -40,7 +41,6 @@ from cosparse.cli.options import (
 from cosparse.cli.spread import by_tiles, run_tiles
 from cosparse.images import Picture, default_range
 from cosparse.pictures import enlarged_like
-from cosparse.reconstruction.rules import default_weight
 from cosparse.reconstruction.start import enlarge
 
 Callback = Callable[[cosparse.Progress], object]
@@ -61,6 +61,7 @@ def denoise(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    data_range: DataRange = None,
     scheduler: Scheduler = None,
     tile: Tile = None,
     json: Json = False,
@@ -68,21 +69,22 @@ def denoise(
     """Remove noise.
 
     IN: files, folders, patterns, or - for stdin. OUT: a file, a folder for
-    several, - for stdout; left out, photo.png becomes photo.denoised.png.
+    several, - for stdout; left out, photo.png becomes photo.denoised.png. Of
+    several, those whose result exists are skipped; --force does them again.
     """
     options = gather(
         paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        grouping=grouping,
+        data_range=data_range, grouping=grouping,
     )  # fmt: skip
     if by_tiles(options):
-        return run_tiles(options, "denoise", "denoised", sigma=sigma, grouping=grouping)
+        return run_tiles(options, "denoise", "denoised", sigma=sigma, data_range=data_range, grouping=grouping)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
         pixels = cosparse.denoise(
             picture.pixels, _own(picture, sigma), grouping=grouping, **_common(options, picture, callback)
         )
-        return _done(options, "denoise", pixels, picture, *_noise(picture, sigma))
+        return Done(pixels, picture, _noise(picture, sigma))
 
     run(options, "denoised", work)
 
@@ -100,7 +102,7 @@ def inpaint(
         float, typer.Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.")
     ] = 20.0,
     grow: Annotated[
-        int, typer.Option(metavar="PIXELS", help="Widen the mask, for soft edges.", min=0, max=100)
+        int, typer.Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)
     ] = 0,
     sigma: NoSigma = 0.0,
     operator: Operator = "default",
@@ -110,6 +112,7 @@ def inpaint(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    data_range: DataRange = None,
     scheduler: Scheduler = None,
     tile: Tile = None,
     json: Json = False,
@@ -122,12 +125,15 @@ def inpaint(
     """
     options = gather(
         paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        mask=mask, tolerance=tolerance, grow=grow, grouping=grouping,
+        data_range=data_range, mask=mask, tolerance=tolerance, grow=grow, grouping=grouping,
     )
     if not 0 <= tolerance <= 255:
         raise UsageProblem(f"--tolerance {tolerance:g}: must lie in 0..255")
     if by_tiles(options):
-        return run_tiles(options, "inpaint", "inpainted", sigma=sigma, mask=(mask, tolerance, grow), grouping=grouping)
+        return run_tiles(
+            options, "inpaint", "inpainted", sigma=sigma, mask=(mask, tolerance, grow), data_range=data_range,
+            grouping=grouping,
+        )  # fmt: skip
     if scheduler and Path(mask).is_dir():  # its workers have another current folder
         mask = os.path.abspath(mask)
     make = mask_maker(mask, tolerance, grow)
@@ -145,7 +151,7 @@ def inpaint(
         if mask == "alpha" and picture.alpha is not None:
             whole = np.full_like(picture.alpha, default_range(picture.alpha))
             like = replace(picture, alpha=whole)
-        return _done(options, "inpaint", pixels, like, sigma)
+        return Done(pixels, like, (sigma,))
 
     run(options, "inpainted", work, opaque=mask == "alpha")
 
@@ -161,6 +167,7 @@ def upscale(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    data_range: DataRange = None,
     scheduler: Scheduler = None,
     tile: Tile = None,
     json: Json = False,
@@ -172,12 +179,12 @@ def upscale(
     """
     options = gather(
         paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        factor=factor,
+        data_range=data_range, factor=factor,
     )
     if factor not in (2, 3, 4):
         raise UsageProblem(f"--factor {factor}: must be 2, 3 or 4")
     if by_tiles(options):
-        return run_tiles(options, "upscale", "upscaled", sigma=sigma, factor=factor)
+        return run_tiles(options, "upscale", "upscaled", sigma=sigma, data_range=data_range, factor=factor)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
@@ -188,8 +195,7 @@ def upscale(
             **_common(options, picture, callback),
         )
         start = _enlarged(picture, factor) if options.reference else None
-        like = enlarged_like(picture, factor)
-        return replace(_done(options, "upscale", pixels, like, sigma), before=start)
+        return Done(pixels, enlarged_like(picture, factor), (sigma,), start)
 
     run(options, "upscaled", work, factor=factor)
 
@@ -209,6 +215,7 @@ def deblur(
     format: Format = None,
     reference: Reference = None,
     force: Force = False,
+    data_range: DataRange = None,
     scheduler: Scheduler = None,
     tile: Tile = None,
     json: Json = False,
@@ -220,13 +227,15 @@ def deblur(
     """
     options = gather(
         paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        kernel=kernel, border=border,
+        data_range=data_range, kernel=kernel, border=border,
     )
     if border not in ("replicate", "periodic"):
         raise UsageProblem(f"--border {border}: must be replicate or periodic")
     spread = point_spread(kernel)
     if by_tiles(options):
-        return run_tiles(options, "deblur", "deblurred", sigma=sigma, kernel=spread, border=border)
+        return run_tiles(
+            options, "deblur", "deblurred", sigma=sigma, data_range=data_range, kernel=spread, border=border
+        )
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
         _no_nan(picture, job)
@@ -237,7 +246,7 @@ def deblur(
             border=border,
             **_common(options, picture, callback),
         )
-        return _done(options, "deblur", pixels, picture, *_noise(picture, sigma))
+        return Done(pixels, picture, _noise(picture, sigma))
 
     run(options, "deblurred", work)
 
@@ -253,24 +262,13 @@ def _common(options: Repair, picture: Picture, callback: Callback) -> dict[str, 
     }
 
 
-def _done(options: Repair, task: str, pixels: Any, like: Picture, *sigmas: float) -> Done:
-    weights = [
-        default_weight(task, sigma, options.operator, options.quality)
-        if options.weight is None
-        else options.weight
-        for sigma in sigmas
-    ]
-    return Done(pixels, like, sigmas, tuple(weights))
-
-
-def _noise(picture: Picture, sigma: float | None) -> list[float]:
+def _noise(picture: Picture, sigma: float | None) -> tuple[float, ...]:
     """On 0..255: given, or estimated as the library does it, page by page."""
     if sigma is not None:
-        return [sigma]
+        return (sigma,)
     scale = 255.0 / picture.data_range
-    pages = picture.pixels if picture.stack else picture.pixels[None]
     estimate = partial(cosparse.estimate_sigma, data_range=picture.data_range, channel_axis=picture.channel_axis)
-    return [scale * estimate(page) for page in pages]
+    return tuple(scale * estimate(page) for page in picture.pages)
 
 
 @overload
@@ -289,10 +287,9 @@ def _no_nan(picture: Picture, job: Job) -> None:
 
 def _enlarged(picture: Picture, factor: int) -> Any:
     """Bicubic, for the comparison with a reference."""
-    values = picture.pixels.astype(np.float32)
-    planes = values if picture.channel_axis is None else np.moveaxis(values, -1, 0)
-    if picture.stack:
-        return values
-    if picture.channel_axis is None:
-        return enlarge(planes, factor)
-    return np.stack([enlarge(plane, factor) for plane in planes], axis=-1)
+    pages = picture.pages.astype(np.float32)
+    planes = pages if picture.channel_axis is None else np.moveaxis(pages, -1, 1)
+    large = np.stack([enlarge(plane, factor) for plane in planes.reshape(-1, *planes.shape[-2:])])
+    large = large.reshape(*planes.shape[:-2], *large.shape[-2:])
+    pages = large if picture.channel_axis is None else np.moveaxis(large, 1, -1)
+    return pages.reshape(*picture.leading, *pages.shape[1:])

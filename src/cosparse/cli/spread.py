@@ -97,6 +97,7 @@ def run_tiles(
     *,
     sigma: float | None = None,
     mask: tuple[str, float, int] | None = None,
+    data_range: float | None = None,
     **extra: Any,
 ) -> None:
     """One picture in, one out; `mask` is what --mask, --tolerance and --grow say."""
@@ -115,7 +116,7 @@ def run_tiles(
     picture = OnDisk(source.resolve())
     with connected(options.scheduler) as client, Bar(1) as bar:
         bar.begin(source.name)
-        span = value_range(client, as_dask(picture))
+        span = data_range or value_range(client, as_dask(picture))
         if mask is not None:
             from dask.array.core import normalize_chunks
 
@@ -131,7 +132,7 @@ def run_tiles(
     seconds, level = time.perf_counter() - started, report.sigma * 255.0 / span
     if options.json:
         json_line({
-            "input": str(source), "output": str(target), "sigma": level, "tiles": report.tiles,
+            "input": str(source), "output": str(target), "data_range": span, "sigma": level, "tiles": report.tiles,
             "resumed": report.resumed, "overlap": report.overlap, "seconds": seconds,
         })  # fmt: skip
     elif bar.shown:
