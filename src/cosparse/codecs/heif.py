@@ -28,7 +28,7 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
     image = found[found.primary_index]
     width, height = image.size
     check_size(width, height, 1, max_pixels)
-    values: Array = np.asarray(image)[:, : image.size[0]]
+    values: Array = np.array(image)[:, : image.size[0]]  # a copy: the decoder's own memory goes with it
     if image.mode.startswith("RGBa"):
         values = straight(values)
     # The decoder has turned the pixels, whatever EXIF and XMP say.
