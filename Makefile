@@ -1,9 +1,10 @@
 # make demo: repair a picture.  make test: run every test.  make lint: what CI checks beside them.
+# make golden: write tests/golden.csv again, what every task reaches.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean browser
+.PHONY: demo test lint clean browser golden
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
@@ -17,6 +18,9 @@ browser:
 	  root=$$(test "$$(id -u)" = 0 || echo sudo -n); \
 	  { $$root apt-get install -y -qq chromium || { $$root apt-get update -qq && $$root apt-get install -y -qq chromium; }; } \
 	    >/dev/null 2>&1 || echo "make: no Chromium, and it cannot be installed here; the web page's browser tests are skipped"; }
+
+golden: $(VENV)/.tests
+	$(BIN)/python tests/golden.py
 
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .
