@@ -269,8 +269,10 @@ def test_the_queue_is_limited(browse, tmp_path):
         parts = json.loads(ask(server, "/config")[1])["dependencies"]
         learn = next(part["id"] for part in parts if part["api_name"] == "learn")
         answers = []
+        token = cookie.partition("=")[2]
         for number in range(6):  # one runs, two wait
-            event = {"data": [8, 128, 50_000, 600], "fn_index": learn, "session_hash": f"page{number}"}
+            ticket = server.visitors.session(token, f"page{number}").start("learn").ticket
+            event = {"data": [ticket, 8, 128, 50_000, 600], "fn_index": learn, "session_hash": f"page{number}"}
             body = json.dumps(event).encode()
             answers.append(ask(server, "/gradio_api/queue/join", cookie=cookie, method="POST", body=body)[0])
             until(lambda number=number: number or working(), "the first run")
@@ -278,7 +280,7 @@ def test_the_queue_is_limited(browse, tmp_path):
         assert answers[-1] == 503
         for visitor in list(server.visitors._all.values()):
             for session in visitor.sessions.values():
-                session.start().cancel()
+                session.stop()
         until(lambda: not working(), "the end of the work")
 
 

@@ -7,14 +7,19 @@ from typing import Any
 
 import gradio as gr
 
-from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, told
+from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, problem, told
 
 
 class RunButtons:
-    """Start and Cancel. A run waits its turn in the queue; cancelling works while it waits, too."""
+    """Start and Cancel. A run waits its turn in the queue; cancelling works while it waits, too.
+
+    Each press makes a run, whose ticket the browser sends along with the work and with Cancel: what else was started
+    meanwhile does not matter to either.
+    """
 
     def __init__(self, studio: Studio, label: str, name: str, *, ready: bool) -> None:
-        self.studio = studio
+        self.studio, self.name = studio, name
+        self.ticket = gr.Textbox(visible=False)
         with gr.Row():
             self.go = gr.Button(label, variant="primary", interactive=ready, elem_id=name, scale=3)
             self.stop = gr.Button(
@@ -24,27 +29,34 @@ class RunButtons:
     def connect(
         self, work: Callable[..., Any], inputs: list[Any], outputs: list[Any], status: Any, *, js: str | None = None
     ) -> None:
-        """Let the button start `work`, a generator of updates."""
+        """Let the button start `work`, a generator of updates, which gets the run's ticket before its inputs."""
 
         def wait(request: gr.Request) -> Update:
-            studio.session(request).start()
             return {
+                self.ticket: studio.session(request).start(self.name).ticket,
                 self.go: gr.update(interactive=False),
                 self.stop: gr.update(interactive=True),
                 status: news("Waiting for a free place…"),
             }
 
-        def idle() -> Update:
-            return {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
+        def idle(request: gr.Request) -> Update:
+            update: Update = {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
+            run = studio.session(request).runs.get(self.name)
+            if run is not None and not run.begun:
+                update[status] = problem("Too many runs wait on this server already; try again later.")
+            return update
 
-        def cancel(request: gr.Request) -> Update:
-            session = studio.session(request)
-            if session.run:
-                session.run.cancel()
-            return {self.stop: gr.update(interactive=False)}
+        def cancel(ticket: str, request: gr.Request) -> Update:
+            run = studio.session(request).run(ticket)
+            run.cancel()
+            update: Update = {self.stop: gr.update(interactive=False)}
+            if not run.begun:
+                update[status] = news("Cancelled; it leaves the queue when its turn comes.")
+            return update
 
         studio = self.studio
-        self.go.click(wait, None, [self.go, self.stop, status], **AT_ONCE).then(
-            told(status, work), inputs, outputs, js=js, **WORK
-        ).then(idle, None, [self.go, self.stop], **AT_ONCE)  # also when the run failed, or found no place
-        self.stop.click(cancel, None, [self.stop], **AT_ONCE)
+        buttons = [self.go, self.stop, status]
+        self.go.click(told(status, wait), None, [self.ticket, *buttons], **AT_ONCE).then(
+            told(status, work), [self.ticket, *inputs], outputs, js=js, **WORK
+        ).then(told(status, idle), None, buttons, **AT_ONCE)  # also when the run failed, or found no place
+        self.stop.click(told(status, cancel), [self.ticket], [self.stop, status], **AT_ONCE)
