@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from serving import LIMITS, running, until
+from serving import LIMITS, running
 from steps import choose, damage, open_picture, stroke
 
 from cosparse.images import Picture
@@ -73,15 +73,17 @@ def test_cancel_ends_the_run_that_was_meant(browse, picture_file, photograph):
 def test_no_place_in_the_queue_is_said(browse, tmp_path):
     (tmp_path / "short").mkdir()
     with running(tmp_path / "short", replace(LIMITS, queue=1)) as server:
-        pages = [browse(server.address) for _ in range(3)]  # one runs, one waits, one finds no place
+        pages = [browse(server.address) for _ in range(3)]  # one runs, one waits, one finds no room
         learn_long(pages[0])
         pages[0].locator("#learn-status", has_text=re.compile(r"Iteration \d+")).wait_for()
         learn_long(pages[1])
         pages[1].locator("#learn-status", has_text="Waiting").wait_for()
-        until(lambda: session_of(server, pages[1]).runs, "the run that waits")
         learn_long(pages[2])
         pages[2].locator("#learn-status [role=alert]", has_text="Too many runs wait").wait_for()
         pages[2].locator("#learn:enabled").wait_for()
+        pages[2].get_by_role("tab", name="Repair").click()  # what is short needs no place among the runs
+        pages[2].get_by_role("button", name="Example: A cat").click()
+        pages[2].locator("#stage .note", has_text="chelsea.png").wait_for()
         for one in server.visitors._all.values():
             for session in one.sessions.values():
                 session.stop()

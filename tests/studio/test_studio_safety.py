@@ -261,27 +261,24 @@ def test_run_time_pages_and_pixels_are_limited(browse, tmp_path, picture_file):
         assert b"Too many pages are open" in body
 
 
-def test_the_queue_is_limited(browse, tmp_path):
+def test_nothing_runs_without_a_ticket(browse, tmp_path):
     (tmp_path / "short").mkdir()
-    with running(tmp_path / "short", replace(LIMITS, queue=2)) as server:
-        page = browse(server.address)
-        cookie = cookie_of(page)
+    with running(tmp_path / "short", LIMITS) as server:
+        cookie = cookie_of(browse(server.address))
         parts = json.loads(ask(server, "/config")[1])["dependencies"]
         learn = next(part["id"] for part in parts if part["api_name"] == "learn")
-        answers = []
-        token = cookie.partition("=")[2]
-        for number in range(6):  # one runs, two wait
-            ticket = server.visitors.session(token, f"page{number}").start("learn").ticket
-            event = {"data": [ticket, 8, 128, 50_000, 600], "fn_index": learn, "session_hash": f"page{number}"}
-            body = json.dumps(event).encode()
-            answers.append(ask(server, "/gradio_api/queue/join", cookie=cookie, method="POST", body=body)[0])
-            until(lambda number=number: number or working(), "the first run")
-        assert answers[0] == 200
-        assert answers[-1] == 503
-        for visitor in list(server.visitors._all.values()):
-            for session in visitor.sessions.values():
-                session.stop()
-        until(lambda: not working(), "the end of the work")
+        event = {"data": ["mine", 8, 128, 50_000, 600], "fn_index": learn, "session_hash": "page"}
+        body = json.dumps(event).encode()
+        assert ask(server, "/gradio_api/queue/join", cookie=cookie, method="POST", body=body)[0] == 200
+        place = urlsplit(server.address)
+        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=PATIENCE / 1000)
+        connection.request("GET", "/gradio_api/queue/data?session_hash=page", headers={"Cookie": cookie})
+        answer = connection.getresponse()
+        while b"process_completed" not in (line := answer.readline()):
+            assert line, "the end of the stream"
+        assert b"This run is over" in line
+        connection.close()
+        assert not working()
 
 
 def test_nothing_goes_out(server, outgoing):

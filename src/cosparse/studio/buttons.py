@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, problem, told
+from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, told
 
 
 class RunButtons:
@@ -31,20 +31,22 @@ class RunButtons:
     ) -> None:
         """Let the button start `work`, a generator of updates, which gets the run's ticket before its inputs."""
 
-        def wait(request: gr.Request) -> Update:
+        def enter(request: gr.Request) -> Update:
             return {
-                self.ticket: studio.session(request).start(self.name).ticket,
+                self.ticket: studio.visitors.start(studio.session(request), self.name).ticket,
                 self.go: gr.update(interactive=False),
                 self.stop: gr.update(interactive=True),
                 status: news("Waiting for a free place…"),
             }
 
-        def idle(request: gr.Request) -> Update:
-            update: Update = {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
+        def entered(ticket: str, request: gr.Request) -> None:
+            """Ends the chain here if there was no place; the person knows already."""
             run = studio.session(request).runs.get(self.name)
-            if run is not None and not run.begun:
-                update[status] = problem("Too many runs wait on this server already; try again later.")
-            return update
+            if run is None or run.begun or run.ticket != ticket:
+                raise gr.Error("no place", visible=False, print_exception=False)
+
+        def idle() -> Update:
+            return {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
 
         def cancel(ticket: str, request: gr.Request) -> Update:
             run = studio.session(request).run(ticket)
@@ -55,8 +57,9 @@ class RunButtons:
             return update
 
         studio = self.studio
-        buttons = [self.go, self.stop, status]
-        self.go.click(told(status, wait), None, [self.ticket, *buttons], **AT_ONCE).then(
-            told(status, work), [self.ticket, *inputs], outputs, js=js, **WORK
-        ).then(told(status, idle), None, buttons, **AT_ONCE)  # also when the run failed, or found no place
+        self.go.click(told(status, enter), None, [self.ticket, self.go, self.stop, status], **AT_ONCE).then(
+            entered, [self.ticket], None, **AT_ONCE
+        ).success(told(status, work), [self.ticket, *inputs], outputs, js=js, **WORK).then(
+            idle, None, [self.go, self.stop], **AT_ONCE
+        )  # also when the run failed
         self.stop.click(told(status, cancel), [self.ticket], [self.stop, status], **AT_ONCE)

@@ -188,6 +188,14 @@ class Visitors:
             session.seen = time.monotonic()
             return session
 
+    def start(self, session: Session, kind: str) -> Run:
+        """A run of this page, if there is room to wait for its turn."""
+        with self._lock:
+            every = (run for one in self._all.values() for page in one.sessions.values() for run in page.runs.values())
+            if sum(not run.begun for run in every) >= self.limits.queue:
+                raise Refused("Too many runs wait on this server already; try again later.")
+            return session.start(kind)
+
     def full(self) -> bool:
         """Whether no further page can be opened."""
         with self._lock:
