@@ -18,7 +18,7 @@ from cosparse.studio.log import logging_to
 from cosparse.studio.parts import sentence
 from cosparse.studio.pictures import Blur, Source
 from cosparse.studio.repair import Job
-from cosparse.studio.session import Refused, Session
+from cosparse.studio.session import Refused, Session, Visitors
 
 
 def session_of(server, page) -> Session:
@@ -153,3 +153,9 @@ def test_a_mask_that_does_not_arrive(browse, picture_file, photograph):
     page.locator("#repair").click()
     page.locator("#status [role=alert]", has_text="What you painted did not arrive").wait_for()
     page.locator("#repair:enabled").wait_for()
+
+
+def test_a_raised_limit_lets_one_such_upload_wait(tmp_path):
+    large = Limits(upload_bytes=1_000_000_000)
+    assert Visitors(tmp_path, large).room("someone") == 1_000_000_000
+    assert Visitors(tmp_path, Limits()).room("someone") == 100_000_000
