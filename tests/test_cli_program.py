@@ -44,10 +44,19 @@ def test_studio(run, monkeypatch):
         "cosparse: the web page is not installed; install it with: pip install 'cosparse[web]'\n"
     )
     calls = []
-    page = types.SimpleNamespace(serve=lambda **options: calls.append(options))
+    kinds = {"Limits": lambda **given: given, "Place": types.SimpleNamespace(parse=lambda text: text)}
+    page = types.SimpleNamespace(serve=lambda **options: calls.append(options), **kinds)
     monkeypatch.setitem(sys.modules, "cosparse.studio", page)
     run("studio", "--port", 9000, "--no-browser")
-    assert calls == [{"host": "127.0.0.1", "port": 9000, "browser": False}]
+    run("studio", "--root-path", "/a", "--log", "-", "--max-upload", 250, "--max-pixels", 150)
+    plain = {"host": "127.0.0.1", "place": None, "log": None}
+    assert calls == [
+        {**plain, "port": 9000, "browser": False, "limits": {"upload_bytes": 100_000_000, "pixels": 40_000_000}},
+        {
+            **plain, "port": 7860, "browser": True, "place": "/a", "log": "-",
+            "limits": {"upload_bytes": 250_000_000, "pixels": 150_000_000},
+        },
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

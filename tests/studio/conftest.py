@@ -66,17 +66,17 @@ def browse(chromium, server):
     """Open the page as a new visitor. No request may go anywhere but to the server, nothing may fail in the browser."""
     contexts, problems = [], []
 
-    def look(request):
-        if urlsplit(request.url).scheme not in ("data", "blob") and not request.url.startswith(server.address + "/"):
-            problems.append(f"request to {request.url}")
-
     def visit(address: str = server.address, **options):
+        def look(request):
+            within = request.url.startswith(address.rstrip("/") + "/")
+            if urlsplit(request.url).scheme not in ("data", "blob") and not within:
+                problems.append(f"request to {request.url}")
+
         options = {"viewport": {"width": 1280, "height": 900}, "accept_downloads": True, **options}
         context = chromium.new_context(**options)
         contexts.append(context)
         context.set_default_timeout(PATIENCE)
-        if address == server.address:
-            context.on("request", look)
+        context.on("request", look)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(f"in the page: {error}"))
         page.goto(address)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosparse.studio.limits import Limits
-from cosparse.studio.server import listen, loopback_names, web_server
+from cosparse.studio.place import Place
+from cosparse.studio.server import listen, web_server
 from cosparse.studio.session import Visitors
 
 PATIENCE = 60_000  # milliseconds until a wait counts as failed; the machines that run this are busy
@@ -25,12 +26,12 @@ class Server:
 
 
 @contextlib.contextmanager
-def running(folder: Path, limits: Limits):
+def running(folder: Path, limits: Limits, place: Place | None = None):
     """The page on a free port, in this process, so that tests can look behind it."""
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     visitors = Visitors(folder, limits)
-    server = web_server(visitors, port=port, hosts=loopback_names("127.0.0.1"))
+    server = web_server(visitors, host="127.0.0.1", port=port, place=place)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""The page in all its states, for the documentation: pytest tests/studio --studio-pictures docs/images."""
+"""The page in all its states, for the documentation: make pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from steps import choose, damage, repair, stroke, upload
 def shoot(request):
     folder = Path(request.config.getoption("--studio-pictures"))
 
-    def draw(page, name: str, **options) -> None:
+    def draw(page, name: str, *, busy: bool = False, **options) -> None:
+        if not busy:
+            page.wait_for_function("!document.querySelector('#repair-cancel:enabled, #learn-cancel:enabled')")
         page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
         page.mouse.move(2, 2)
         page.evaluate("Promise.all([...document.images].map((image) => image.decode().catch(() => 0)))")
@@ -34,7 +36,7 @@ def test_desktop(browse, shoot):
     damage(page, "noise")
     page.locator("#repair").click()
     page.locator("#status", has_text=re.compile("Full picture: iteration [1-9]")).wait_for()
-    shoot(page, "progress")
+    shoot(page, "progress", busy=True)
     page.locator("#figures a.download").wait_for()
     shoot(page, "denoise")
     page.get_by_role("tab", name="Look inside").click()
@@ -52,7 +54,7 @@ def test_desktop(browse, shoot):
 
 
 def test_other_tasks(browse, shoot, tmp_path):
-    page = browse()
+    page = browse(viewport={"width": 1280, "height": 1040})
     page.set_default_timeout(600_000)
     example(page, "An astronaut")
     choose(page, "Upscale")
@@ -85,7 +87,7 @@ def test_learn(browse, shoot, scheme):
     page.locator("#learn").click()
     page.locator("#learn-status", has_text=re.compile("Iteration [6-9][0-9] of 150")).wait_for()
     if scheme == "light":
-        shoot(page, "learning")
+        shoot(page, "learning", busy=True)
     page.locator("#learn-figures a.download").wait_for()
     shoot(page, "learned" if scheme == "light" else "learned-dark")
     if scheme == "dark":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import struct
 import subprocess
@@ -261,25 +262,24 @@ def test_run_time_pages_and_pixels_are_limited(browse, tmp_path, picture_file):
         assert b"Too many pages are open" in body
 
 
-def test_the_queue_is_limited(browse, tmp_path):
+def test_nothing_runs_without_a_ticket(browse, tmp_path):
     (tmp_path / "short").mkdir()
-    with running(tmp_path / "short", replace(LIMITS, queue=2)) as server:
-        page = browse(server.address)
-        cookie = cookie_of(page)
+    with running(tmp_path / "short", LIMITS) as server:
+        cookie = cookie_of(browse(server.address))
         parts = json.loads(ask(server, "/config")[1])["dependencies"]
         learn = next(part["id"] for part in parts if part["api_name"] == "learn")
-        answers = []
-        for number in range(6):  # one runs, two wait
-            event = {"data": [8, 128, 50_000, 600], "fn_index": learn, "session_hash": f"page{number}"}
-            body = json.dumps(event).encode()
-            answers.append(ask(server, "/gradio_api/queue/join", cookie=cookie, method="POST", body=body)[0])
-            until(lambda number=number: number or working(), "the first run")
-        assert answers[0] == 200
-        assert answers[-1] == 503
-        for visitor in list(server.visitors._all.values()):
-            for session in visitor.sessions.values():
-                session.start().cancel()
-        until(lambda: not working(), "the end of the work")
+        event = {"data": ["mine", 8, 128, 50_000, 600], "fn_index": learn, "session_hash": "page"}
+        body = json.dumps(event).encode()
+        assert ask(server, "/gradio_api/queue/join", cookie=cookie, method="POST", body=body)[0] == 200
+        place = urlsplit(server.address)
+        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=PATIENCE / 1000)
+        connection.request("GET", "/gradio_api/queue/data?session_hash=page", headers={"Cookie": cookie})
+        answer = connection.getresponse()
+        while b"process_completed" not in (line := answer.readline()):
+            assert line, "the end of the stream"
+        assert b"This run is over" in line
+        connection.close()
+        assert not working()
 
 
 def test_nothing_goes_out(server, outgoing):
@@ -289,28 +289,76 @@ def test_nothing_goes_out(server, outgoing):
 # --- the program -----------------------------------------------------------------------------------
 
 
-def test_the_program_starts_on_this_machine_only_and_ends_cleanly(tmp_path):
-    # A job in the background inherits that Ctrl-C is ignored; a terminal's does not.
-    terminal = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    program = f"{terminal}; from cosparse.cli import main; raise SystemExit(main())"
-    command = [sys.executable, "-c", program, "studio", "--no-browser", "--port", "0"]
-    environment = {"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+# A job in the background inherits that Ctrl-C is ignored; a terminal's does not.
+TERMINAL = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+PROGRAM = [sys.executable, "-c", f"{TERMINAL}; from cosparse.cli import main; raise SystemExit(main())", "studio"]
+
+
+class Program:
+    """The command itself, in a process of its own, ended by Ctrl-C. `line` is the first that it prints."""
+
+    def __init__(self, folder, *options: str) -> None:
+        keep = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+        self.environment = {**keep, "TMPDIR": str(folder), "PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}
+        self.command = [*PROGRAM, "--no-browser", *options]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [*self.command, "--port", "0"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment,
+        )  # fmt: skip
+        self.line = self.process.stdout.readline()
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(2)
+        self.printed, self.complaints = self.process.communicate(timeout=PATIENCE / 1000)
+
+    def again(self, *options: str):
+        return subprocess.run([*self.command, *options], capture_output=True, text=True, env=self.environment)
+
+
+def status_of(address: str) -> int:
+    place = urlsplit(address)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=PATIENCE / 1000)
     try:
-        line = process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        assert address, process.stderr.read() if process.poll() is not None else line
-        connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=PATIENCE / 1000)
-        connection.request("GET", "/")
-        assert connection.getresponse().status == 200
+        connection.request("GET", place.path or "/")
+        return connection.getresponse().status
+    finally:
         connection.close()
-        again = subprocess.run([*command[:-1], address[1]], capture_output=True, text=True, env=environment)
+
+
+def test_the_program_starts_on_this_machine_only_and_ends_cleanly(tmp_path):
+    with Program(tmp_path) as one:
+        address = re.search(r"http://127\.0\.0\.1:(\d+)", one.line)
+        assert address, one.process.stderr.read() if one.process.poll() is not None else one.line
+        assert status_of(address[0]) == 200
+        again = one.again("--port", address[1])
         assert again.returncode == 1
         assert "choose another with --port" in again.stderr
         assert len(again.stderr.splitlines()) == 1
-    finally:
-        process.send_signal(2)
-        _, complaints = process.communicate(timeout=PATIENCE / 1000)
-    assert complaints.splitlines() == ["cosparse: stopped"]
-    assert process.returncode == 130
+    assert one.printed == ""
+    assert one.complaints.splitlines() == ["cosparse: stopped"]
+    assert one.process.returncode == 130
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.name.startswith("cosparse")]
+
+
+def test_addresses_to_give_away_and_a_line_for_each_request(tmp_path):
+    log = tmp_path / "log"
+    with Program(tmp_path, "--host", "0.0.0.0", "--log", str(log)) as one:
+        found = re.findall(r"http://\S+:\d+", one.line)
+        assert found, one.process.stderr.read() if one.process.poll() is not None else one.line
+        assert "0.0.0.0" not in one.line
+        for address in found:
+            assert status_of(f"{address}/health") == 200
+        log.rename(tmp_path / "log.1")  # as logrotate does
+        assert status_of(f"{found[0]}/a%0Ab?secret") == 404
+        assert one.again("--log", str(tmp_path / "no" / "log")).stderr.splitlines() == [
+            f"cosparse: log {tmp_path / 'no' / 'log'} cannot be written (No such file or directory); "
+            "name another with --log"
+        ]
+    time, client, line = r"\S+ \S+ INFO", r"[\d.:a-f]+", r"(\S+ \S+ \d+) \d+ bytes \d+\.\d+ s"
+    lines = [(tmp_path / name).read_text().splitlines() for name in ("log.1", "log")]
+    asked = [[re.fullmatch(f"{time} {client} {line}", one)[1] for one in part] for part in lines]
+    assert asked == [["GET /health 200"] * len(found), ["GET /a%0Ab 404"]]
+    assert one.printed == ""

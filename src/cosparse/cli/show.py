@@ -83,12 +83,25 @@ def studio(
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="0.0.0.0 lets others in, unencrypted.")
     ] = "127.0.0.1",
+    root_path: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Where a proxy shows it: /tools/cosparse.")
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option(metavar="FILE", help="A line a request, and errors; - is stdout.")
+    ] = None,
+    max_upload: Annotated[int, typer.Option(metavar="MB", help="Of one file.", min=1)] = 100,
+    max_pixels: Annotated[int, typer.Option(metavar="MP", help="Megapixels of a picture.", min=1)] = 40,
 ) -> None:
     """Open the web page, on this machine only unless --host says more."""
     try:
-        from cosparse.studio import serve
+        from cosparse.studio import Limits, Place, serve
     except ImportError:
         raise UsageProblem(
             "the web page is not installed; install it with: pip install 'cosparse[web]'"
         ) from None
-    serve(host=host, port=port, browser=not no_browser)
+    try:
+        place = Place.parse(root_path)
+    except ValueError as error:
+        raise UsageProblem(str(error)) from None
+    limits = Limits(upload_bytes=max_upload * 1_000_000, pixels=max_pixels * 1_000_000)
+    serve(host=host, port=port, browser=not no_browser, limits=limits, place=place, log=log)

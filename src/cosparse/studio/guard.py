@@ -13,8 +13,10 @@ import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
+from cosparse.studio.log import Answer
+from cosparse.studio.place import Place
 from cosparse.studio.session import Refused, Visitors
 
 Scope = MutableMapping[str, Any]
@@ -43,16 +45,23 @@ HEADERS = [
         b"content-security-policy",
         b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
         b"img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; object-src 'none'; "
-        b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+        b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'; manifest-src 'none'",
     ),
 ]
 
 
 class Guard:
-    """ASGI middleware: who may ask for what."""
+    """ASGI middleware: who may ask for what.
 
-    def __init__(self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None) -> None:
+    `hosts` are the names by which browsers may ask, None any. Proxies take the path of `place` off before they ask, or
+    leave it on; both will do.
+    """
+
+    def __init__(
+        self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None, place: Place
+    ) -> None:
         self.app, self.visitors, self.cookie, self.hosts = app, visitors, cookie, hosts
+        self.root, self.name = place.path, place.name
         self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,18 +75,35 @@ class Guard:
             else:
                 await send({"type": "websocket.close", "code": 1008})
             return
+        answer = Answer(scope, send)
+        try:
+            await self._answer(scope, receive, answer.send)
+        finally:
+            answer.note()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.root and scope["path"] == self.root:  # what the page loads, it asks for from beside itself
+            return await answer_with(send, 308, b"", [(b"location", f"{self.root}/".encode())])
+        if self.root and scope["path"].startswith(f"{self.root}/"):
+            path = scope["path"].removeprefix(self.root)
+            scope = {**scope, "path": path, "raw_path": quote(path).encode()}
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path, method = scope["path"], scope["method"]
+        if path == "/health" and method in ("GET", "HEAD"):
+            return await answer_with(send, 200, b'{"status": "ok"}', [(b"content-type", b"application/json")])
         if self.hosts is not None and _host(headers.get("host", "")) not in self.hosts:
             return await refuse(send, 421, "unknown host")  # a foreign name that points here: DNS rebinding
-        if method == "POST" and _host(headers.get("origin", "")) not in ("", _host(headers.get("host", ""))):
+        if method == "POST" and not self._own(headers):
             return await refuse(send, 403, "another site may not do this")
         token = _cookie(headers.get("cookie", ""), self.cookie)
         if method in ("GET", "HEAD") and PUBLIC.fullmatch(path) and ".." not in path:
             if path == "/" and self.visitors.full():
                 return await refuse(send, 503, "Too many pages are open on this server; try again later.")
             fresh = token or secrets.token_urlsafe(32)
-            return await self.app(scope, receive, self._sealed(send, None if token or path != "/" else fresh))
+            scheme = headers.get("x-forwarded-proto") or str(scope["scheme"])
+            secure = scheme.split(",")[0].strip() == "https"
+            cookie = None if token or path != "/" else self._new_cookie(fresh, secure)
+            return await self.app(scope, receive, self._sealed(send, cookie))
         known = {"GET": (STREAM, HEARTBEAT, FILES), "HEAD": (FILES,), "POST": (POSTS, FILES)}.get(method, ())
         if not any(form.fullmatch(path) for form in known):
             return await refuse(send, 404, "no such page")
@@ -100,6 +126,11 @@ class Guard:
         except ValueError as error:
             return await refuse(send, 400, str(error))
         await self.app(scope, receive, send)
+
+    def _own(self, headers: dict[str, str]) -> bool:
+        """Whether the page itself asks, not another site, whose scripts can set none of these headers unasked."""
+        named = (_host(headers.get(header, "").split(",")[0]) for header in ("host", "x-forwarded-host"))
+        return _host(headers.get("origin", "")) in ("", *named, self.name)
 
     async def _event(self, token: str, receive: Receive) -> Receive:
         """Read an event, check whose it is, and hand it on."""
@@ -136,8 +167,8 @@ class Guard:
             await self.app(scope, receive, send)
         finally:
             session.open -= 1
-            if session.open == 0 and session.run:
-                session.run.cancel()
+            if session.open == 0:
+                session.stop()
 
     def close(self) -> None:
         """The server is to end: to the open connections it looks as if the browser had gone."""
@@ -161,16 +192,17 @@ class Guard:
             await asyncio.sleep(self.visitors.limits.grace / 2)
             await asyncio.to_thread(self.visitors.sweep)
 
-    def _sealed(self, send: Send, token: str | None) -> Send:
+    def _new_cookie(self, token: str, secure: bool) -> bytes:
+        line = f"{self.cookie}={token}; Path={self.root or '/'}; HttpOnly; SameSite=Strict"
+        return f"{line}; Secure".encode() if secure else line.encode()
+
+    def _sealed(self, send: Send, cookie: bytes | None) -> Send:
         """Add the headers that keep the browser from loading or showing anything elsewhere."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                extra = list(HEADERS)
-                if token:
-                    line = f"{self.cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
-                    extra.append((b"set-cookie", line.encode()))
-                message["headers"] = [*message.get("headers", []), *extra]
+                extra = [(b"set-cookie", cookie)] if cookie else []
+                message["headers"] = [*message.get("headers", []), *HEADERS, *extra]
             await send(message)
 
         return with_headers
@@ -179,7 +211,12 @@ class Guard:
 async def refuse(send: Send, status: int, reason: str) -> None:
     """Answer in one line, as Gradio's own errors look."""
     body = json.dumps({"detail": reason, "error": reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await answer_with(send, status, body, [(b"content-type", b"application/json")])
+
+
+async def answer_with(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    """A whole answer, without Gradio."""
+    headers = [*headers, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -27,12 +27,13 @@ from cosparse.studio.parts import (
     news,
     operator_choices,
     plain,
+    remaining,
     seconds,
     step,
     told,
 )
 from cosparse.studio.pictures import open_picture, working
-from cosparse.studio.session import Refused, Session
+from cosparse.studio.session import Refused, Run, Session
 from cosparse.studio.work import follow
 
 Grey = NDArray[np.float32]
@@ -73,15 +74,17 @@ class LearnTab:
 
     def _events(self) -> None:
         self.drop.upload(told(self.status, self.load), [self.drop], [self.status], **LIGHT)
-        self.bundled.click(self.load_bundled, None, [self.status], **LIGHT)
-        self.side.change(self.choose_side, [self.side], [self.rows], **LIGHT)
+        self.bundled.click(told(self.status, self.load_bundled), None, [self.status], **LIGHT)
+        self.side.change(told(self.status, self.choose_side), [self.side], [self.rows, self.status], **LIGHT)
         self.run.connect(
             self.learn,
             [self.side, self.rows, self.count, self.iterations],
             [self.status, self.atoms, self.curve, self.figures, self.use, self.name, self.operator, self.inside],
             self.status,
         )
-        self.use.click(self.hand_over, [self.name], [self.operator, self.tabs], **LIGHT)
+        self.use.click(
+            told(self.status, self.hand_over), [self.name], [self.operator, self.tabs, self.status], **LIGHT
+        )
 
     def load(self, keys: str, request: gr.Request) -> Update:
         """Pictures were dropped; those that can be read are used, the others named."""
@@ -112,15 +115,20 @@ class LearnTab:
         self.studio.session(request).training = []
         return {self.status: news("Learning from the bundled pictures: photographs and textures of scikit-image.")}
 
-    def choose_side(self, side: int) -> Any:
+    def choose_side(self, side: int) -> Update:
         """An operator needs at least as many atoms as a patch has pixels."""
-        return gr.update(minimum=side * side, maximum=4 * side * side, value=2 * side * side)
+        return {self.rows: gr.update(minimum=side * side, maximum=4 * side * side, value=2 * side * side)}
 
-    def learn(self, side: int, rows: int, count: int, iterations: int, request: gr.Request) -> Iterator[Update]:
+    def learn(
+        self, ticket: str, side: int, rows: int, count: int, iterations: int, request: gr.Request
+    ) -> Iterator[Update]:
         """Sample, then learn, showing the atoms as they are."""
         session = self.studio.session(request)
-        run = session.run or session.start()
+        run = session.run(ticket)
         run.begin()
+        if run.cancelled:  # while it waited
+            yield {self.status: news("Cancelled.")}
+            return
         yield {
             self.status: news("Taking patches from the pictures…"),
             self.use: gr.update(visible=False),
@@ -150,17 +158,17 @@ class LearnTab:
                     yield {
                         self.status: news(
                             f"Iteration {event.iteration} of {iterations}, objective {event.objective:.5g}",
-                            f"about {seconds(left)} left", event.iteration / iterations,
+                            remaining(left), event.iteration / iterations,
                         ),
                         self.atoms: _atoms(event.operator),
                         self.curve: _curve(objectives, int(iterations)),
                     }  # fmt: skip
                 else:
-                    yield self._finished(session, event.value, run.over, time.monotonic() - started)
+                    yield self._finished(session, event.value, run, time.monotonic() - started)
         except ValueError as error:
             raise Refused(f"This cannot be learned: {error}.") from None
 
-    def _finished(self, session: Session, result: LearnResult, cut: bool, spent: float) -> Update:
+    def _finished(self, session: Session, result: LearnResult, run: Run, spent: float) -> Update:
         operator = result.operator
         name = session.add_operator("mine", operator)
         file = f"{name.replace(' ', '-')}.safetensors"
@@ -173,8 +181,9 @@ class LearnTab:
         body = "".join(f'<div class="figure"><small>{label}</small><b>{value}</b></div>' for label, value in cells)
         link = f'<a class="download" href="{address}" download="{escape(file)}">Download the operator</a>'
         said = f"Learned in {seconds(spent)}"
-        if cut:
-            said = f"Cancelled after {result.iterations} iterations; the operator so far is kept"
+        if run.over:
+            why = "Stopped at the time limit" if run.late else "Cancelled"
+            said = f"{why} after {result.iterations} iterations; the operator so far is kept"
         menu = gr.update(choices=operator_choices(session))
         return {
             self.status: news(f"{said}, as {name!r}."),

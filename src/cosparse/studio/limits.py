@@ -42,3 +42,7 @@ class Limits:
     operators: int = 12
     grace: float = 60.0
     view_pixels: int = 4_200_000
+
+    def __post_init__(self) -> None:
+        """Where an upload may be larger than usual, one must be able to wait."""
+        object.__setattr__(self, "waiting_bytes", max(self.waiting_bytes, self.upload_bytes))

@@ -69,7 +69,8 @@ def build(studio: Studio) -> Any:
             LearnTab(studio, repair.operator, inside.operator, tabs)
         inside_tab.select(told(inside.status, inside.show), [inside.operator], inside.outputs, **LIGHT)
         page.unload(_left)  # makes the browser keep a connection, by which the guard sees that the page is closed
-    page.queue(max_size=studio.limits.queue, api_open=False)
+    # Runs have a limit of their own, which says so. This one must leave room for the short questions of every page.
+    page.queue(max_size=studio.limits.queue + 4 * studio.limits.pages, api_open=False)
     return page
 
 

@@ -15,6 +15,7 @@ import gradio as gr
 
 from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
 from cosparse.studio.limits import Limits
+from cosparse.studio.log import LOG
 from cosparse.studio.session import Refused, Session, Visitors
 
 Update = dict[Any, Any]
@@ -105,18 +106,37 @@ def seconds(number: float) -> str:
     return f"{number:.0f} s" if number < 60 else f"{number // 60:.0f} min {number % 60:.0f} s"
 
 
+def remaining(number: float) -> str:
+    """Seconds that something will still take.
+
+    >>> remaining(0.4), remaining(75)
+    ('less than a second left', 'about 1 min 15 s left')
+    """
+    return f"{'about ' if number >= 1 else ''}{seconds(number)} left"
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong, for the person at the page. What nobody foresaw goes to the log, and only its kind is said."""
+    if isinstance(error, Refused):
+        return str(error)
+    LOG.error("a handler failed", exc_info=error)
+    if isinstance(error, MemoryError):
+        return "The machine has not enough memory for this; try a smaller picture."
+    if isinstance(error, ValueError) and str(error):
+        return f"{' '.join(str(error).split()).rstrip('.')}."
+    return f"Something unexpected went wrong ({type(error).__name__}); the server's log (--log) says more."
+
+
 def told(status: Any, handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler whose refusals appear as a message; the page goes on."""
+    """A handler whose failures appear as a message; the page goes on."""
     if inspect.isgeneratorfunction(handler):
 
         @functools.wraps(handler)
         def watched(*values: Any) -> Iterator[Any]:
             try:
                 yield from handler(*values)
-            except Refused as error:
-                yield {status: problem(str(error))}
-            except MemoryError:
-                yield {status: problem("The machine has not enough memory for this; try a smaller picture.")}
+            except Exception as error:
+                yield {status: problem(sentence(error))}
 
         return watched
 
@@ -124,8 +144,8 @@ def told(status: Any, handler: Callable[..., Any]) -> Callable[..., Any]:
     def once(*values: Any) -> Any:
         try:
             return handler(*values)
-        except Refused as error:
-            return {status: problem(str(error))}
+        except Exception as error:
+            return {status: problem(sentence(error))}
 
     return once
 

@@ -66,7 +66,8 @@ def open_picture(name: str, data: bytes, limits: Limits) -> Source:
     try:
         picture = read_image(data, name=name, max_pixels=limits.pixels)
     except (ValueError, MemoryError) as error:
-        raise Refused(f"{error}.") from None
+        # The person here has no argument to raise, but perhaps started the page.
+        raise Refused(f"{error}.".replace("raise max_pixels", "cosparse studio --max-pixels raises it")) from None
     if picture.stack:
         raise Refused(f"{name}: has several pages; the page repairs single pictures, the command line takes stacks.")
     if not np.isfinite(picture.pixels).all():

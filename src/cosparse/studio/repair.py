@@ -70,15 +70,23 @@ def check(source: Source, job: Job, limits: Limits) -> None:
             f"{job.factor} times larger would be over {limits.pixels / 1e6:.0f} million pixels; "
             "choose a smaller factor or picture."
         )
-    if job.task == "deblur" and any(k > s for k, s in zip(job.blur.kernel().shape, source.shape, strict=True)):
+    if not _fits(source, job, 1):
         raise Refused("The blur is larger than the picture; make it smaller.")
 
 
 def reduction(source: Source, job: Job) -> int:
-    """The whole number by which the preview is smaller."""
+    """The whole number by which the preview is smaller: not so small that the blur no longer fits in."""
     values = source.picture.pixels.size * (job.factor**2 if job.task == "upscale" else 1)
-    factor = math.ceil(math.sqrt(values / PREVIEW[job.task]))
-    return max(1, min(factor, min(source.shape) // 16))
+    factor = min(math.ceil(math.sqrt(values / PREVIEW[job.task])), min(source.shape) // 16)
+    return next((smaller for smaller in range(factor, 1, -1) if _fits(source, job, smaller)), 1)
+
+
+def _fits(source: Source, job: Job, factor: int) -> bool:
+    """Whether the kernel lies within the picture once both are reduced; it is rounded to odd widths."""
+    if job.task != "deblur":
+        return True
+    sides = (-(-side // factor) for side in source.shape)
+    return all(k <= side for k, side in zip(job.blur.kernel(factor).shape, sides, strict=True))
 
 
 def preview(source: Source, job: Job, report: Callable[[Step], bool]) -> Array:
@@ -88,15 +96,15 @@ def preview(source: Source, job: Job, report: Callable[[Step], bool]) -> Array:
     if missing is not None and not missing.any():
         return work
     small = replace(job, sigma=job.sigma / factor, missing=missing, quality="fast")
-    return _run(work, small, Counter(_planes(work), report), 255.0, factor, grouping=False)
+    return _run(work, small, Counter(report), 255.0, factor, grouping=False)
 
 
 def full(source: Source, job: Job, report: Callable[[Step], bool]) -> tuple[Array, list[float]]:
     """The whole picture in its own type and range, and the energy as it fell (of the brightness, where in colour)."""
     picture = source.picture
-    counter = Counter(_planes(picture.pixels), report)
+    counter = Counter(report)
     pixels = _run(picture.pixels, job, counter, picture.data_range)
-    return pixels, counter.energies[0]
+    return pixels, counter.energies
 
 
 def finish(source: Source, job: Job, pixels: Array, energies: list[float], seconds: float) -> Result:
@@ -123,10 +131,6 @@ def _closeness(truth: Array, image: Array, like: Any) -> Closeness:
     if min(truth.shape[:2]) >= 11:
         similarity = cosparse.ssim(truth, image, data_range=like.data_range, channel_axis=like.channel_axis)
     return Closeness(cosparse.psnr(truth, image, data_range=like.data_range), similarity)
-
-
-def _planes(pixels: Array) -> int:
-    return 1 if pixels.ndim == 2 else 3
 
 
 def _run(

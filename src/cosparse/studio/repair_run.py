@@ -11,7 +11,7 @@ import gradio as gr
 import numpy as np
 
 from cosparse.studio import pictures, repair, scene
-from cosparse.studio.parts import AUTO, Studio, Update, news, seconds, visitor
+from cosparse.studio.parts import AUTO, Studio, Update, news, remaining, seconds, visitor
 from cosparse.studio.pictures import Array, Blur, Mask, Source
 from cosparse.studio.repair import Job
 from cosparse.studio.session import Refused, Run, Session
@@ -19,6 +19,7 @@ from cosparse.studio.uploads import mask_from
 from cosparse.studio.work import Step, follow
 
 Report = Callable[[Step], bool]
+FAILED = "failed: "  # what the browser sends instead of a mask's key; a key has no blank
 
 
 def current(session: Session) -> Source:
@@ -41,13 +42,16 @@ class RepairRun:
         self.studio, self.stage, self.status, self.figures = studio, stage, status, figures
 
     def repair(
-        self, mask: str, task: str, sigma: float, factor: int, kind: str, size: float, angle: float, operator: str,
-        quality: str, request: gr.Request,
+        self, ticket: str, mask: str, task: str, sigma: float, factor: int, kind: str, size: float, angle: float,
+        operator: str, quality: str, request: gr.Request,
     ) -> Iterator[Update]:  # fmt: skip
         """Preview, then the whole picture; says all the time how far it is."""
         session = self.studio.session(request)
-        run = session.run or session.start()
+        run = session.run(ticket)
         run.begin()
+        if run.cancelled:  # while it waited
+            yield {self.status: self._stopped(run, None)}
+            return
         source = current(session)
         chosen = None if operator in (AUTO, None) else session.operator(operator)
         missing = self._missing(source, mask, request) if task == "inpaint" else None
@@ -102,6 +106,8 @@ class RepairRun:
         """What was painted, at the picture's own size, and what was dropped."""
         if not key:
             return source.missing
+        if key.startswith(FAILED):
+            raise Refused(f"What you painted did not arrive: {key.removeprefix(FAILED)}")
         _, data = self.studio.visitors.take(visitor(request), key)
         painted = mask_from("the painted mask", data, self.studio.limits)
         rows = np.arange(source.shape[0]) * painted.shape[0] // source.shape[0]
@@ -119,5 +125,5 @@ class RepairRun:
 
 def _doing(what: str, at: Step) -> str:
     colours = f", colour {at.plane + 1} of {at.planes}" if at.planes > 1 else ""
-    left = f"about {seconds(at.left)} left" if at.share > 0.05 else ""
+    left = remaining(at.left) if at.share > 0.05 else ""
     return news(f"{what}: iteration {at.iteration} of {at.iterations}{colours}", left, at.share)

@@ -117,7 +117,7 @@ class RepairTab:
         self.drop.upload(told(self.status, self.load), [self.drop, self.task], picture, **LIGHT)
         self.examples.select(told(self.status, self.load_example), [self.examples, self.task], picture, **LIGHT)
         self.task.change(
-            self.choose,
+            told(self.status, self.choose),
             [self.task],
             [self.for_inpaint, self.for_upscale, self.for_deblur, self.attempt, *picture],
             **LIGHT,
@@ -128,7 +128,7 @@ class RepairTab:
         )
         self.original.click(told(self.status, self.restore), [self.task], picture, **LIGHT)
         for control in (self.kind, self.size, self.angle):
-            control.change(self.choose_blur, blur, [self.kernel, self.angle], **LIGHT)
+            control.change(told(self.status, self.choose_blur), blur, [self.kernel, self.angle, self.status], **LIGHT)
         self.operator_drop.upload(
             told(self.status, self.load_operator), [self.operator_drop], [self.operator, self.status], **LIGHT
         )
@@ -137,7 +137,7 @@ class RepairTab:
             [self.mask, self.task, self.sigma, self.factor, *blur, self.operator, self.quality],
             [self.stage, self.status, self.figures],
             self.status,
-            js="async (mask, ...rest) => [await cosparse.mask(), ...rest]",
+            js="async (ticket, mask, ...rest) => [ticket, await cosparse.mask(), ...rest]",
         )
 
     # -- the picture -----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 import tempfile
 import threading
@@ -19,8 +18,10 @@ from fastapi import FastAPI
 import cosparse
 from cosparse.studio.guard import Guard
 from cosparse.studio.limits import Limits
+from cosparse.studio.log import logging_to
 from cosparse.studio.page import HEAD, build, theme
 from cosparse.studio.parts import Studio
+from cosparse.studio.place import Place, addresses, names
 from cosparse.studio.routes import add_routes
 from cosparse.studio.session import Visitors
 
@@ -35,7 +36,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def application(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) -> Guard:
+def application(visitors: Visitors, *, host: str, port: int, place: Place) -> Guard:
     """The ASGI application: own addresses first, then Gradio's page, all behind the guard."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, visitors)
@@ -43,18 +44,18 @@ def application(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) 
     gr.mount_gradio_app(
         app, page, path="/", allowed_paths=[], blocked_paths=["/"], max_file_size=1, show_error=True, ssr_mode=False,
         footer_links=[], run_history=False, enable_monitoring=False, mcp_server=False, pwa=False, theme=theme(),
-        head=HEAD,
+        head=HEAD, root_path=f"{place.origin}{place.path}",
     )  # fmt: skip
     # Cookies do not tell ports apart; another server on this machine must not overwrite ours.
-    return Guard(app, visitors, f"cosparse-{port}", hosts)
+    return Guard(app, visitors, f"cosparse-{port}", names(host, place), place)
 
 
-def web_server(visitors: Visitors, *, port: int, hosts: frozenset[str] | None) -> Server:
+def web_server(visitors: Visitors, *, host: str, port: int, place: Place | None = None) -> Server:
     """What runs the application; it ends within moments, whoever is still connected."""
-    app: Any = application(visitors, port=port, hosts=hosts)
+    app: Any = application(visitors, host=host, port=port, place=place or Place())
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5, server_header=False,
-        ws="none",
+        app, log_config=None, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5,
+        server_header=False, ws="none",
     )  # fmt: skip
     return Server(config)
 
@@ -65,6 +66,8 @@ def serve(
     port: int = 7860,
     browser: bool = True,
     limits: Limits | None = None,
+    place: Place | None = None,
+    log: str | None = None,
     tell: Callable[[str], object] = print,
 ) -> None:
     """Run the web page until Ctrl-C.
@@ -79,19 +82,24 @@ def serve(
         Open the page in the default browser.
     limits : Limits, optional
         Of uploads, pictures, run time, visitors.
+    place : Place, optional
+        Where a proxy shows the page.
+    log : str, optional
+        A file that gets one line a request, and errors with their tracebacks; "-" is standard output.
     tell : callable
         Called once with the line that says where the page is.
     """
+    place = place or Place()
     listening = listen(host, port)
     port = listening.getsockname()[1]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    with listening, tempfile.TemporaryDirectory(prefix="cosparse-studio-") as folder:
+    with listening, logging_to(log), tempfile.TemporaryDirectory(prefix="cosparse-studio-") as folder:
         visitors = Visitors(Path(folder), limits or Limits())
-        server = web_server(visitors, port=port, hosts=loopback_names(host))
+        server = web_server(visitors, host=host, port=port, place=place)
         threading.Thread(target=_warm_up, name="cosparse-warm-up", daemon=True).start()
+        known = addresses(host, port, place)
         if browser:
-            webbrowser.open(address)  # the socket listens already; the answer comes once the server runs
-        tell(f"cosparse studio: {address}  (Ctrl-C ends it)")
+            webbrowser.open(known[0])  # the socket listens already; the answer comes once the server runs
+        tell(f"cosparse studio: {' or '.join(known)}  (Ctrl-C ends it)")
         server.run(sockets=[listening])
 
 
@@ -106,15 +114,6 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise OSError(f"port {port} of {host} cannot be used ({error.strerror}); choose another with --port") from None
     return listening
-
-
-def loopback_names(host: str) -> frozenset[str] | None:
-    """The names by which a browser may ask, or None if any will do, as for a server that others reach."""
-    try:
-        own = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        own = host == "localhost"
-    return frozenset({"127.0.0.1", "localhost", "::1", host}) if own else None
 
 
 def _warm_up() -> None:

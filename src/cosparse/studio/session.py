@@ -21,12 +21,13 @@ class Refused(Exception):
 
 
 class Run:
-    """One piece of work, which can be stopped from another thread."""
+    """One piece of work, which can be stopped from another thread. Its ticket goes with it through the queue."""
 
     def __init__(self, seconds: float) -> None:
+        self.ticket = secrets.token_urlsafe(12)
         self.started = time.monotonic()
         self._end, self._stop = self.started + seconds, threading.Event()
-        self.late = False
+        self.begun = self.late = False
 
     def cancel(self) -> None:
         """Stop at the next iteration."""
@@ -36,12 +37,18 @@ class Run:
         """Its turn has come: the time it waited does not count."""
         self._end += time.monotonic() - self.started
         self.started = time.monotonic()
+        self.begun = True
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether someone stopped it."""
+        return self._stop.is_set()
 
     @property
     def over(self) -> bool:
         """Whether to stop now."""
         self.late = self.late or time.monotonic() > self._end
-        return self.late or self._stop.is_set()
+        return self.late or self.cancelled
 
 
 @dataclass(frozen=True)
@@ -64,18 +71,30 @@ class Session:
     trace: list[float] = field(default_factory=list)
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
     training: list[tuple[str, Any]] = field(default_factory=list)
-    run: Run | None = None
+    runs: dict[str, Run] = field(default_factory=dict)
     open: int = 0
     closed: bool = False
     seen: float = field(default_factory=time.monotonic)
     _files: dict[str, list[tuple[str, File]]] = field(default_factory=dict)
 
-    def start(self) -> Run:
-        """A new run; one at a time, so the last one ends."""
-        if self.run:
-            self.run.cancel()
-        self.run = Run(self.limits.seconds)
-        return self.run
+    def start(self, kind: str) -> Run:
+        """A new run; one of a kind at a time, so the last one of this kind ends. Those of other kinds go on."""
+        if kind in self.runs:
+            self.runs[kind].cancel()
+        run = self.runs[kind] = Run(self.limits.seconds)
+        return run
+
+    def run(self, ticket: str) -> Run:
+        """The run that was given this ticket. Whoever works or cancels asks by it: another may have begun since."""
+        for run in list(self.runs.values()):
+            if run.ticket == ticket:
+                return run
+        raise Refused("This run is over, as a later one was started or the page was away; press the button again.")
+
+    def stop(self) -> None:
+        """End all that runs or waits."""
+        for run in list(self.runs.values()):
+            run.cancel()
 
     def publish(self, slot: str, name: str, write: Callable[[Path], object]) -> str:
         """Put a file where its owner can fetch it, and return its address.
@@ -129,8 +148,7 @@ class Session:
     def close(self) -> None:
         """Stop the work and delete everything."""
         self.closed = True
-        if self.run:
-            self.run.cancel()
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._files.clear()
         self.source = self.result = None
@@ -169,6 +187,14 @@ class Visitors:
             session = visitor.sessions[page]
             session.seen = time.monotonic()
             return session
+
+    def start(self, session: Session, kind: str) -> Run:
+        """A run of this page, if there is room to wait for its turn."""
+        with self._lock:
+            every = (run for one in self._all.values() for page in one.sessions.values() for run in page.runs.values())
+            if sum(not run.begun for run in every) >= self.limits.queue:
+                raise Refused("Too many runs wait on this server already; try again later.")
+            return session.start(kind)
 
     def full(self) -> bool:
         """Whether no further page can be opened."""

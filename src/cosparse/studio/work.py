@@ -85,21 +85,17 @@ class Step:
 
 
 class Counter:
-    """The callback of a task: counts over the colours, which are solved one after the other."""
+    """The callback of a task: how far it is, and the energy of the first colour, which is the brightness."""
 
-    def __init__(self, planes: int, report: Callable[[Step], bool]) -> None:
-        self.planes, self.report = planes, report
-        self.plane, self.latest, self.started = 0, 0, time.monotonic()
-        self.energies: list[list[float]] = [[]]
+    def __init__(self, report: Callable[[Step], bool]) -> None:
+        self.report, self.started = report, time.monotonic()
+        self.energies: list[float] = []
 
     def __call__(self, progress: Progress) -> bool:
-        if progress.iteration <= self.latest:
-            self.plane += 1
-            self.energies.append([])
-        self.latest = progress.iteration
-        self.energies[-1].append(progress.energy)
+        if progress.plane == 0:
+            self.energies.append(progress.energy)
         seconds = time.monotonic() - self.started
         step = Step(
-            progress.iteration, progress.iterations, self.plane, self.planes, progress.energy, seconds
+            progress.iteration, progress.iterations, progress.plane, progress.planes, progress.energy, seconds
         )
         return self.report(step)

@@ -16,9 +16,12 @@ window.cosparse = (() => {
       method: "POST",
       body: blob,
       headers: { "x-name": encodeURIComponent(name), "content-type": "application/octet-stream" },
-    });
+    }).catch(() => null);
+    if (!answer) throw new Error("The server cannot be reached; try again later.");
     const said = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new Error(said.error || "The upload failed; try again.");
+    // A proxy in front of the page has a limit of its own, and no JSON.
+    const plain = answer.status === 413 ? `${name}: is too large for this server.` : "The upload failed; try again.";
+    if (!answer.ok) throw new Error(said.error || plain);
     return said.key;
   }
 
@@ -320,5 +323,14 @@ window.cosparse = (() => {
     show(props.value);
   }
 
-  return { drop, choices, stage, mask: async () => (current ? current.mask() : "") };
+  // Never fails: Gradio would leave the page waiting. The server says why there is no mask.
+  async function mask() {
+    try {
+      return current ? await current.mask() : "";
+    } catch (error) {
+      return `failed: ${error.message}`;
+    }
+  }
+
+  return { drop, choices, stage, mask };
 })();

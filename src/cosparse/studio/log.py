@@ -1,0 +1,72 @@
+"""The server's log: one line a request, and what went wrong with its traceback. Nothing unless it is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from logging.handlers import WatchedFileHandler
+from typing import Any
+
+LOG = logging.getLogger("cosparse.studio")
+LOG.addHandler(logging.NullHandler())  # or Python would print errors where nobody asked for a log
+FORM = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+
+
+@contextlib.contextmanager
+def logging_to(target: str | None) -> Iterator[None]:
+    """Write the log to a file, which may be moved away while it is written (logrotate), or with "-" to stdout."""
+    if target is None:
+        yield
+        return
+    handler = _handler(target)
+    handler.setFormatter(FORM)
+    loggers = (LOG, logging.getLogger("uvicorn.error"))
+    level = LOG.level
+    LOG.setLevel(logging.INFO)
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+        LOG.setLevel(level)
+        handler.close()
+
+
+def _handler(target: str) -> logging.Handler:
+    if target == "-":
+        return logging.StreamHandler(sys.stdout)
+    try:
+        return WatchedFileHandler(target, encoding="utf-8")
+    except OSError as error:
+        raise OSError(f"log {target} cannot be written ({error.strerror}); name another with --log") from None
+
+
+class Answer:
+    """What one request was answered with. The log gets no query: it names pages."""
+
+    def __init__(
+        self, scope: MutableMapping[str, Any], send: Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    ) -> None:
+        self._send, self._began = send, time.monotonic()
+        self._status, self._size = 0, 0
+        client = scope.get("client")
+        # As it was sent, percent-encoded: a decoded path could hold the end of a line.
+        path = scope.get("raw_path", b"").decode("latin-1")
+        self._asked = f"{client[0] if client else '-'} {scope['method']} {path}"
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Pass it on, and look at it."""
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+        self._size += len(message.get("body", b""))
+        await self._send(message)
+
+    def note(self) -> None:
+        """The line."""
+        spent = time.monotonic() - self._began
+        LOG.info("%s %s %d bytes %.3f s", self._asked, self._status or "-", self._size, spent)

@@ -1,0 +1,160 @@
+"""Runs that wait, are cancelled or fail: each ends by itself, and with a sentence."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from serving import LIMITS, running
+from steps import choose, damage, open_picture, stroke
+
+from cosparse.images import Picture
+from cosparse.studio import repair
+from cosparse.studio.limits import Limits
+from cosparse.studio.log import logging_to
+from cosparse.studio.parts import sentence
+from cosparse.studio.pictures import Blur, Source
+from cosparse.studio.repair import Job
+from cosparse.studio.session import Refused, Session, Visitors
+
+
+def session_of(server, page) -> Session:
+    cookies = [cookie["value"] for cookie in page.context.cookies()]
+    (session,) = next(v.sessions for t, v in server.visitors._all.items() if t in cookies).values()
+    return session
+
+
+def learn_long(page) -> None:
+    """Keep the machine busy until someone cancels."""
+    page.get_by_role("tab", name="Learn").click()
+    page.get_by_label("number input for Patches").fill("100000")
+    page.get_by_label("number input for Iterations").fill("600")
+    page.get_by_label("number input for Iterations").press("Tab")
+    page.locator("#learn").click()
+
+
+def test_a_ticket_finds_its_own_run(tmp_path):
+    session = Session(tmp_path, Limits())
+    first, other = session.start("repair"), session.start("learn")
+    assert session.run(first.ticket) is first
+    other.cancel()
+    assert not first.over
+    later = session.start("repair")  # by the same button: only the last one counts
+    assert first.over
+    assert session.run(later.ticket) is later
+    with pytest.raises(Refused, match="over"):
+        session.run(first.ticket)
+    session.stop()
+    assert later.over
+
+
+def test_cancel_ends_the_run_that_was_meant(browse, picture_file, photograph):
+    busy, page = browse(), browse()
+    open_picture(page, picture_file("mine.png", photograph[:64, :64]))
+    damage(page, "noise")
+    learn_long(busy)
+    busy.locator("#learn-status", has_text=re.compile(r"Iteration \d+")).wait_for()
+    page.locator("#repair").click()
+    page.locator("#status", has_text="Waiting").wait_for()
+    learn_long(page)
+    page.locator("#learn-status", has_text="Waiting").wait_for()
+    page.locator("#learn-cancel").click()
+    page.locator("#learn-status", has_text="Cancelled; it leaves the queue").wait_for()
+    busy.locator("#learn-cancel").click()
+    page.locator("#learn:enabled").wait_for()  # its turn has come and gone, and so has that of the repair before it
+    assert "Done in" in page.locator("#status").text_content()
+    assert page.locator("#learn-status").inner_text().strip() == "Cancelled."
+
+
+def test_no_place_in_the_queue_is_said(browse, tmp_path):
+    (tmp_path / "short").mkdir()
+    with running(tmp_path / "short", replace(LIMITS, queue=1)) as server:
+        pages = [browse(server.address) for _ in range(3)]  # one runs, one waits, one finds no room
+        learn_long(pages[0])
+        pages[0].locator("#learn-status", has_text=re.compile(r"Iteration \d+")).wait_for()
+        learn_long(pages[1])
+        pages[1].locator("#learn-status", has_text="Waiting").wait_for()
+        learn_long(pages[2])
+        pages[2].locator("#learn-status [role=alert]", has_text="Too many runs wait").wait_for()
+        pages[2].locator("#learn:enabled").wait_for()
+        pages[2].get_by_role("tab", name="Repair").click()  # what is short needs no place among the runs
+        pages[2].get_by_role("button", name="Example: A cat").click()
+        pages[2].locator("#stage .note", has_text="chelsea.png").wait_for()
+        for one in server.visitors._all.values():
+            for session in one.sessions.values():
+                session.stop()
+        pages[1].locator("#learn:enabled").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("shape", "blur"),
+    [((92, 1000, 3), Blur("gaussian", 15)), ((32, 9000), Blur("box", 15)), ((35, 9000), Blur("motion", 15, 90))],
+)
+def test_the_preview_is_as_large_as_the_blur_needs(shape, blur):
+    pixels = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
+    picture = Picture(pixels, channel_axis=-1 if len(shape) == 3 else None)
+    source, job = Source("thin.png", picture, picture), Job("deblur", 2.0, blur=blur)
+    repair.check(source, job, Limits())
+    seen = []
+    repair.preview(source, job, lambda step: bool(seen.append(step)) or True)
+    assert seen
+    with pytest.raises(Refused, match="larger than the picture"):
+        repair.check(replace(source, picture=replace(picture, pixels=pixels[:30])), job, Limits())
+
+
+def test_what_nobody_foresaw_ends_the_run_with_a_sentence(browse, server, picture_file, photograph, tmp_path):
+    page = browse()
+    open_picture(page, picture_file("mine.png", photograph[:64, :64]))
+    damage(page, "noise")
+    session = session_of(server, page)
+    shutil.rmtree(session.folder)
+    session.folder.write_text("a file where results should go")
+    with logging_to(str(tmp_path / "log")):
+        page.locator("#repair").click()
+        alert = "Something unexpected went wrong (FileExistsError)"
+        page.locator("#status [role=alert]", has_text=alert).wait_for()
+        page.locator("#repair:enabled").wait_for()
+        page.get_by_role("tab", name="Learn").click()
+        page.get_by_label("number input for Iterations").fill("10")
+        page.get_by_label("number input for Iterations").press("Tab")
+        page.locator("#learn").click()
+        page.locator("#learn-status [role=alert]", has_text=alert).wait_for()
+        page.locator("#learn:enabled").wait_for()
+        session.trace = [None]
+        page.get_by_role("tab", name="Look inside").click()
+        page.locator("[role=alert]", has_text="Something unexpected went wrong (TypeError)").wait_for()
+    log = (tmp_path / "log").read_text()
+    assert log.count("Traceback") >= 3
+    assert "File exists" in log
+    session.folder.unlink()
+
+
+def test_errors_in_their_own_words():
+    assert sentence(ValueError("kernel: (47, 47) is larger\n than (46, 500)")) == (
+        "kernel: (47, 47) is larger than (46, 500)."
+    )
+    assert sentence(KeyError("/home/someone")) == (
+        "Something unexpected went wrong (KeyError); the server's log (--log) says more."
+    )
+    assert "memory" in sentence(MemoryError())
+
+
+def test_a_mask_that_does_not_arrive(browse, picture_file, photograph):
+    page = browse()
+    open_picture(page, picture_file("mine.png", photograph[:64, :64]))
+    choose(page, "Inpaint")
+    page.get_by_role("button", name="Eraser").wait_for()
+    stroke(page, (0.2, 0.5), (0.8, 0.5))
+    page.route("**/upload", lambda route: route.abort())
+    page.locator("#repair").click()
+    page.locator("#status [role=alert]", has_text="What you painted did not arrive").wait_for()
+    page.locator("#repair:enabled").wait_for()
+
+
+def test_a_raised_limit_lets_one_such_upload_wait(tmp_path):
+    large = Limits(upload_bytes=1_000_000_000)
+    assert Visitors(tmp_path, large).room("someone") == 1_000_000_000
+    assert Visitors(tmp_path, Limits()).room("someone") == 100_000_000
