@@ -1,10 +1,10 @@
 # make demo: repair a picture.  make test: run every test.  make lint: what CI checks beside them.
-# make golden: write tests/golden.csv again, what every task reaches.
+# make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean browser golden
+.PHONY: demo test lint clean browser golden pictures
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
@@ -21,6 +21,9 @@ browser:
 
 golden: $(VENV)/.tests
 	$(BIN)/python tests/golden.py
+
+pictures: $(VENV)/.tests browser
+	$(BIN)/python -m pytest tests/studio/test_studio_pictures.py --studio-pictures docs/images
 
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .

@@ -92,7 +92,7 @@ class Counter:
         self.energies: list[float] = []
 
     def __call__(self, progress: Progress) -> bool:
-        if progress.plane == 0:
+        if progress.plane == 0 and not progress.second_pass:
             self.energies.append(progress.energy)
         seconds = time.monotonic() - self.started
         step = Step(
