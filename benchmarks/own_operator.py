@@ -199,7 +199,7 @@ def table(rows: list[dict]) -> list[str]:
 
 
 def draw(made: dict, size: Size) -> None:
-    """A scene: noisy, by the default, by the own operator, true. And the own operator's atoms."""
+    """A scene: noisy, by the default, by the own operator, true."""
     truth = filaments(size)[1][0]
     noisy = add_noise(truth, 0.12, 0)
     own = made["learned from clean, refined"][0]
@@ -209,7 +209,6 @@ def draw(made: dict, size: Size) -> None:
     # Black at the camera's offset, and a root to show what is faint.
     shown = np.sqrt((np.concatenate(panels, axis=1).clip(0.2, 1) - 0.2) / 0.8)
     write_image(ROOT / "docs" / "images" / "own-operator.png", np.round(255 * shown).astype(np.uint8))
-    write_image(ROOT / "docs" / "images" / "own-operator-atoms.png", own.atoms_image(scale=3, columns=32))
 
 
 def main(arguments: list[str] | None = None) -> None:
