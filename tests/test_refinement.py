@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosparse import AnalysisOperator, Penalty, refine_operator
+from cosparse import AnalysisOperator, Penalty, denoise, inpaint, refine_operator, upscale
 from cosparse.kernels import curvature, reference
-from cosparse.reconstruction.energy import Energy
+from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
+from cosparse.reconstruction.energy import Energy, descend
 from cosparse.reconstruction.prior import Prior
 from cosparse.refinement import bilevel
 from cosparse.refinement.parameters import RATES, Parameters, zero_mean_basis
@@ -70,23 +71,85 @@ def test_second_derivatives_against_differences_of_gradients(penalty):
     assert by_weight @ shift == pytest.approx(moved, rel=1e-6)
 
 
+def as_the_task(problem, operator):
+    """What the public function minimises for the problem's noisy data, and where it starts: (energy, start) a stage."""
+    heard = []
+
+    def listen(energy, geometry, start, settings, **rest):
+        heard.append((energy, start))
+        return flat_conjugate_gradient(energy, geometry, start, settings, **rest)
+
+    before = descend.set(listen)
+    try:
+        options = {"sigma": problem.sigma, "operator": operator, "data_range": 255}
+        if problem.task == "denoise":
+            denoise(problem.data, grouping=False, **options)
+        elif problem.task == "inpaint":
+            inpaint(problem.data, problem.trust == 0, grouping=False, **options)
+        else:
+            upscale(problem.data.reshape(np.array(problem.truth.shape) // 3), 3, **options)
+    finally:
+        descend.reset(before)
+    return heard
+
+
+@pytest.mark.parametrize("sigma", [0.05, 9.0, 25.0, 40.0])
+@pytest.mark.parametrize("task", TASKS)
+def test_training_minimises_what_the_task_does(task, sigma, photograph):
+    """In every stage of it, from the same start; the images lie within the range, where its bounds cost nothing."""
+    truth = 80 + photograph[40:100, 40:106].astype(np.float32) / 3
+    operator = refined_at_random(AnalysisOperator.dct(4), stride=3)
+    problem = damage(truth, task, sigma, np.random.default_rng(3))
+    theirs, ours = as_the_task(problem, operator), problem.stages(operator)
+    assert len(ours) == len(theirs)
+    np.testing.assert_array_equal(problem.start, theirs[0][1])
+    noisy = truth + 5 * np.random.default_rng(4).standard_normal(truth.shape).astype(np.float32)
+    for (_, mine), (their, _) in zip(ours, theirs, strict=True):
+        for image in (truth, problem.start.clip(0, 255), noisy):
+            (value, slope), (wanted, steepest) = mine(image), their(image)
+            assert value == pytest.approx(wanted, rel=1e-5)
+            np.testing.assert_allclose(slope, steepest, rtol=1e-4, atol=1e-5 * np.abs(steepest).max())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_training_ends_where_the_task_does(task, photograph):
+    """But for the task's few iterations: nearer to its result than noise and start by far."""
+    truth = 80 + photograph[40:100, 40:106].astype(np.float32) / 3
+    operator = refined_at_random(AnalysisOperator.dct(5), stride=2)
+    problem = damage(truth, task, 12.0, np.random.default_rng(3))
+    repaired = bilevel.repair(problem, operator)
+    energy, start = as_the_task(problem, operator)[-1]
+    to_the_end = Settings(iterations=400, step_tolerance=0, decrease_tolerance=1e-9)
+    theirs = flat_conjugate_gradient(energy, Euclidean(), start, to_the_end).point
+    assert np.sqrt(np.mean((repaired - theirs) ** 2)) < 0.1 < np.sqrt(np.mean((problem.start - theirs) ** 2)) / 20
+
+
+def refined_at_random(operator, stride):
+    """With weights and scales that follow the noise, each atom's in its own way, and known by its stride."""
+    rng, start = np.random.default_rng(1), Parameters.of(operator)
+    return dataclasses.replace(
+        start,
+        log_weights=start.log_weights + 0.3 * rng.standard_normal(len(operator.matrix)),
+        weight_exponents=start.weight_exponents + 0.2 * rng.standard_normal(len(operator.matrix)),
+        scale_exponents=start.scale_exponents + 0.2 * rng.standard_normal(len(operator.matrix)),
+    ).operator(operator.patch_shape, {"stride": str(stride)})
+
+
 def exact_repair(problem, operator, **_):
     """The same s*, by Newton's method: the energy in float32 is too coarse to find it any closer."""
-    prior = Prior(operator.at(problem.sigma), operator.penalty, 1)
-    energy = Energy(prior, 1.0, problem.data, problem.measure, bounds=None)
-    image, measure = problem.start, problem.measure
+    energy = problem.stages(operator)[-1][1]
+    image, weight = problem.start, np.float32(energy.weight)
     for _ in range(12):
 
         def hessian(v, image=image):
-            seen = v if measure is None else measure.rmatvec(measure.matvec(v.ravel())).reshape(v.shape)
-            return prior.curvature(image, v) + seen
+            return weight * energy.prior.curvature(image, v) + problem.seen(v)
 
         step = bilevel.solve_positive(hessian, -energy(image)[1], tolerance=1e-3, iterations=400)
         image = image + step
         if np.abs(step).max() < 2e-3:
             break
     assert np.abs(step).max() < 1e-2
-    return image, prior
+    return image
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -97,16 +160,16 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
     truth = photograph[40:61, 40:61].astype(np.float32)
     problem = damage(truth, task, 20.0, np.random.default_rng(3))
     monkeypatch.setattr(bilevel, "solve_positive", partial(bilevel.solve_positive, tolerance=1e-3, iterations=1000))
-    monkeypatch.setattr(bilevel, "repair", lambda problem, operator, stride, **_: exact_repair(problem, operator))
+    monkeypatch.setattr(bilevel, "repair", exact_repair)
 
     def error(parameters):
-        return bilevel.loss(exact_repair(problem, parameters.operator((3, 3)))[0], truth, 20.0)[0]
+        return bilevel.loss(exact_repair(problem, parameters.operator((3, 3))), truth, 20.0)[0]
 
-    found = bilevel.hypergradient(problem, start.operator((3, 3)), 1)
+    found = bilevel.hypergradient(problem, start.operator((3, 3)))
     assert found is not None
-    value, by_atom, by_weight = found
+    value, *rest = found
     assert value == pytest.approx(error(start), abs=1e-5)
-    for name, slope in start.gradient((3, 3), 20.0, by_atom, by_weight).items():
+    for name, slope in start.gradient((3, 3), *rest).items():
         steepest = slope / np.linalg.norm(slope)
         t = {"coordinates": 2e-4}.get(name, 0.1)
         ahead, behind = (
@@ -115,13 +178,13 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
         assert (ahead - behind) / (2 * t) == pytest.approx(np.linalg.norm(slope), rel=0.02), name
 
 
-def test_the_repair_of_a_crop_is_converged(photograph):
+@pytest.mark.parametrize("task", TASKS)
+def test_the_repair_of_a_crop_is_converged(task, photograph):
     truth = photograph[40:112, 40:112].astype(np.float32)
-    problem = damage(truth, "denoise", 25.0, np.random.default_rng(0))
-    operator = Parameters.of(AnalysisOperator.dct(5)).operator((5, 5))
-    repaired, prior = bilevel.repair(problem, operator, 2, tolerance=0.05, iterations=200)
-    slope = Energy(prior, 1.0, problem.data, bounds=None)(repaired)[1]
-    assert np.sqrt(np.mean(slope**2)) <= 0.05
+    problem = damage(truth, task, 10.0, np.random.default_rng(0))
+    operator = Parameters.of(AnalysisOperator.dct(5)).operator((5, 5), {"stride": "2"})
+    slope = problem.stages(operator)[-1][1](bilevel.repair(problem, operator))[1]
+    assert np.sqrt(np.mean(slope**2)) <= {"denoise": 0.02, "inpaint": 0.004, "upscale": 0.002}[task]
 
 
 def test_where_the_energy_is_not_convex_there_is_no_derivative():
@@ -167,6 +230,8 @@ def test_problems_are_what_the_task_says(task, seed):
     assert 5 <= problem.sigma <= 50
     seen = problem.truth.ravel() if problem.measure is None else problem.measure.matvec(problem.truth.ravel())
     noise = np.asarray(problem.data).ravel() - seen
+    if problem.trust is not None:
+        noise = noise[problem.trust.ravel() > 0]
     assert np.std(noise) == pytest.approx(problem.sigma, rel=0.45)
 
 
@@ -231,6 +296,22 @@ def test_several_tasks_over_a_range_of_noise(photograph):
     assert (low.weights < high.weights).all() and not low.refined
 
 
+@pytest.mark.parametrize(
+    ("sigma", "same"),
+    [
+        (np.float32(25), 25), (np.int64(25), 25), (np.array(25.0), 25),
+        (np.array([5, 30]), (5, 30)), ([np.float32(5), 30], (5, 30)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_noise_is_any_number_or_two(photograph, sigma, same):
+    few = {"steps": 1, "batch": 2, "crop": 24, "validations": 1}
+    start, tell = AnalysisOperator.dct(3), {"images": [photograph], "validation": [photograph[:30, :30]]}
+    ours, theirs = (refine_operator(start, **tell, sigma=level, **few) for level in (sigma, same))
+    assert ours.operator == theirs.operator and ours.losses == theirs.losses
+    assert ours.operator.provenance == theirs.operator.provenance
+
+
 def test_a_callback_can_end_it(photograph):
     result = refine_operator(
         AnalysisOperator.dct(3), [photograph], validation=[photograph], callback=lambda p: p.step == 2, **SMALL
@@ -245,6 +326,9 @@ def test_a_callback_can_end_it(photograph):
         ({"task": []}, "task: expected one of"),
         ({"sigma": 0}, "sigma: expected a positive"),
         ({"sigma": (30, 20)}, "sigma: expected a positive"),
+        ({"sigma": (10, 20, 30)}, "sigma: expected a positive"),
+        ({"sigma": np.nan}, "sigma: expected a positive"),
+        ({"sigma": "25"}, "sigma: expected a positive"),
         ({"stride": 9}, "stride: must lie between 1"),
         ({"steps": 0}, "steps: must be at least 1"),
         ({"batch": 0}, "batch: must be at least 1"),

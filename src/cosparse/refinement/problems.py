@@ -1,4 +1,4 @@
-"""Training and validation problems: crops of clean images, damaged as the task says."""
+"""Training and validation problems: crops of clean images, damaged, and posed as the task poses them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.rules import trust
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 from cosparse.refinement.bilevel import Image, Problem
 
@@ -22,17 +23,17 @@ def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> P
     if task == "inpaint":
         gaps = rng.random(truth.shape) < rng.uniform(0.5, 0.9)
         gaps[0, 0] = False
-        noisy = _noisy(truth, sigma, rng)
-        start = interpolate(np.where(gaps, np.float32(0), noisy), gaps)
-        return Problem(truth, start, sigma, noisy[~gaps], measurement.sampling(~gaps))
+        noisy = np.where(gaps, np.float32(0), _noisy(truth, sigma, rng))
+        start = smoothed(interpolate(noisy, gaps), sigma)
+        return Problem(task, truth, start, sigma, noisy, trust=trust(~gaps))
     if task == "upscale":
         height, width = (side // 3 for side in truth.shape)
         truth = np.ascontiguousarray(truth[: 3 * height, : 3 * width])
         measure = measurement.downsampling(3, truth.shape)
         small = _noisy(measure.matvec(truth.ravel()).reshape(height, width), sigma, rng)
-        return Problem(truth, enlarge(small, 3), sigma, small.ravel(), measure)
+        return Problem(task, truth, enlarge(small, 3), sigma, small.ravel(), measure)
     noisy = _noisy(truth, sigma, rng)
-    return Problem(truth, smoothed(noisy, sigma), sigma, noisy)
+    return Problem(task, truth, smoothed(noisy, sigma), sigma, noisy)
 
 
 def draw(
