@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cosparse._version import __version__
+from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.patches import grey_images
@@ -140,8 +140,8 @@ def refine_operator(
         "sigma": [repr(float(low)), repr(float(high))],
         "numbers": [stride, steps, batch, crop, validations, rng],
         "rate": repr(float(rate)),
-        "start": _digest([first.coordinates, first.log_weights, first.weight_exponents, first.scale_exponents]),
-        "images": _digest(training) + _digest(held_out) if checkpoint is not None else "",
+        "start": start.digest(),
+        "images": digest(training) + digest(held_out) if checkpoint is not None else "",
     }
     state = checkpoints.load(checkpoint, fingerprint) if checkpoint is not None else None
     if state is None:
@@ -332,10 +332,3 @@ def _check(
     ):  # fmt: skip
         if value < least:
             raise ValueError(f"{name}: must be at least {least}, got {value!r}")
-
-
-def _digest(arrays: Sequence[Any]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
