@@ -74,8 +74,8 @@ def seam_and_inside(difference, tile):
 @pytest.mark.parametrize("parts", [False, True], ids=["steps of the whole", "of parts that cover it"])
 def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, monkeypatch, parts):
     if parts:
-        monkeypatch.setattr("cosparse.cluster.picture.WHOLE", 4)
-        monkeypatch.setattr("cosparse.cluster.picture.COVER", 96)
+        monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)
+        monkeypatch.setattr("cosparse.cluster.page.COVER", 96)
     for task, pixels, whole, options in cases(scene):
         source, target = as_zarr(tmp_path / f"{task}.zarr", pixels), tmp_path / f"{task}.out.zarr"
         report = cluster.repair_picture(task, source, target, tile=80, client=local, **options)
@@ -90,7 +90,7 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, monkeypatc
 def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path, monkeypatch):
     """Few samples, as of a picture larger than all of them: near the whole's result, and the same on both sides."""
     for name in ("WHOLE", "HELD", "SAMPLES"):
-        monkeypatch.setattr(f"cosparse.cluster.picture.{name}", 4)
+        monkeypatch.setattr(f"cosparse.cluster.page.{name}", 4)
     unit = (noisy(scene, 15) / 255).astype(np.float32)
     cluster.repair_picture("denoise", unit, tmp_path / "out.zarr", sigma=15 / 255, tile=64, client=local)
     difference = (zarr.open_array(tmp_path / "out.zarr")[:] - cosparse.denoise(unit, 15 / 255)) * 255
@@ -116,7 +116,8 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
     """Step by step, and one trial after the other: noise 8 takes steps that the line search shortens."""
     pixels = noisy(scene, 8).astype(np.float32)[:150, :200]
     gaps = np.random.default_rng(1).random(pixels.shape) < 0.3 if task == "inpaint" else None
-    work = Work(task, cosparse.load_operator(), {**options, "data_range": 255.0}, colour=False)
+    known = {"data_range": 255.0, "bounds": (0.0, 255.0)}
+    work = Work(task, cosparse.load_operator(), {**options, **known}, colour=False)
 
     def steps(side, places):
         samples = [sampled(place, pixels.shape, side, 32) for place in places]
@@ -158,14 +159,15 @@ def test_gaps_in_the_last_narrow_row_and_column_of_samples_are_seen(local, scene
     gaps = np.zeros(scene.shape, bool)
     gaps[-1, 5] = gaps[5, -1] = gaps[70, 70] = True
     job = _Job("inpaint", scene, gaps, tmp_path / "out.zarr", 96, None, {})
-    assert np.argwhere(job._interest(local, 32)).tolist() == [[0, 8], [2, 2], [5, 0]]
+    assert np.argwhere(job.page(0).interest(local, 32)).tolist() == [[0, 8], [2, 2], [5, 0]]
 
 
 def test_workers_together_find_the_steps_that_one_process_finds(separate, scene):
     """To the last bit, though one is killed on the way; one share of the samples has nothing to do."""
     pixels, gaps = scene.astype(np.float32)[:96, :160], np.random.default_rng(1).random((96, 160)) < 0.3
     gaps[:, 80:] = False
-    work = Work("inpaint", cosparse.load_operator(), {"data_range": 255.0, "quality": "fast"}, colour=False)
+    known = {"data_range": 255.0, "bounds": None, "quality": "fast"}
+    work = Work("inpaint", cosparse.load_operator(), known, colour=False)
     shares = []
     for place in ((0, 0), (1, 0), (0, 1), (0, 2)):
         sample = sampled(place, pixels.shape, 48, 0)
@@ -194,7 +196,7 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene)
 
 
 def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosparse.cluster.picture.WHOLE", 4)  # too many pixels for one task, then
+    monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)  # too many pixels for one task, then
     pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
     report = cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", tile=50, client=local, quality="fast")
     assert report.sigma == pytest.approx(cosparse.estimate_sigma(pixels, channel_axis=-1), rel=1e-3)
@@ -254,7 +256,7 @@ def test_tiles_of_another_repair_are_not_mixed_in(local, scene, tmp_path, monkey
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stop here"):
         patch.setattr(_Job, "_finish", fail)
         cluster.repair_picture("denoise", scene, target, sigma=9, **options)
-    with pytest.raises(FileExistsError, match="another repair, which differs in options"):
+    with pytest.raises(FileExistsError, match="another repair, which differs in sigma"):
         cluster.repair_picture("denoise", scene, target, sigma=5, **options)
     report = cluster.repair_picture("denoise", scene, target, sigma=5, force=True, **options)
     assert report.resumed == 0

@@ -77,6 +77,31 @@ def default_range(like: npt.DTypeLike | Array, *, name: str = "image") -> float:
     )
 
 
+def float_range(low: float, high: float) -> float:
+    """Return the value that stands for white in a float file that does not say.
+
+    Parameters
+    ----------
+    low, high : float
+        The 1st and the 99th percentile of its finite values. The bulk of them says what is meant; a little noise
+        beyond black and white does not.
+
+    Returns
+    -------
+    float
+        1.0 if -1 <= low and high <= 2; else 255.0 if -255 <= low and high <= 510; else the extent from the lower of
+        `low` and 0 to `high`.
+
+    >>> float_range(-0.1, 1.1), float_range(3, 240), float_range(-1000, 3000)
+    (1.0, 255.0, 4000.0)
+    """
+    if low >= -1 and high <= 2:
+        return 1.0
+    if low >= -255 and high <= 510:
+        return 255.0
+    return float(high - min(low, 0.0)) or 255.0  # a file that is all one value below 0 has no extent
+
+
 def _range(like: Array | np.dtype[Any], data_range: float | None, name: str) -> float:
     if data_range is None:
         return default_range(like, name=name)
@@ -235,6 +260,17 @@ def read_grey(source: PathLike | bytes | BinaryIO) -> npt.NDArray[np.float32]:
     from skimage.color import rgb2gray
 
     return np.ascontiguousarray(rgb2gray(work), dtype=np.float32)
+
+
+def read_greys(source: PathLike | bytes | BinaryIO) -> list[npt.NDArray[np.float32]]:
+    """Read every page as (h, w) float32 on 0..255, the luma of colours."""
+    picture = read_image(source)
+    pages = to_working(picture.pixels if picture.stack else picture.pixels[None], data_range=picture.data_range)
+    if picture.channel_axis is None:
+        return list(pages)
+    from skimage.color import rgb2gray
+
+    return [np.ascontiguousarray(rgb2gray(page), dtype=np.float32) for page in pages]
 
 
 def _picture(fp: BinaryIO, shown: str, max_pixels: int) -> Picture:
