@@ -145,7 +145,7 @@ def run_tiles(
     source = Path(inputs[0])
     target = Path(out) if out else source.with_name(f"{source.stem}.{word}{source.suffix}")
     started = time.perf_counter()
-    picture = OnDisk(source.resolve())
+    picture = OnDisk(source.resolve(), shown=source)
     with connected(options.scheduler) as client, Bar(1) as bar:
         bar.begin(source.name)
         layout = layout_of(picture)

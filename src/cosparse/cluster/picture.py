@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +40,7 @@ from cosparse.reconstruction.rules import plan
 
 log = logging.getLogger(__name__)
 RETRIES = 2  # of a tile that failed
+ACCIDENTS = 16  # tiles: if more fail, something is wrong that does not pass
 AHEAD = 4  # small pages looked at together, for every thread
 
 
@@ -305,11 +305,18 @@ class _Job:
         return type_bounds(np.dtype(self.source.dtype)) if bounds == "auto" else stated(bounds)
 
     def _repair(self, client: Any, found: dict[int, Found], todo: list[tuple[int, Cell]], report: _Tally) -> None:
+        """These tiles; those that failed for a reason that may pass, once more and again when the others are done."""
+        for left in range(RETRIES, -1, -1):
+            if todo:
+                todo = self._tried(client, found, todo, report, patient=left > 0)
+
+    def _tried(
+        self, client: Any, found: dict[int, Found], todo: list[tuple[int, Cell]], report: _Tally, patient: bool
+    ) -> list[tuple[int, Cell]]:
+        """Tiles that failed, if it may pass and one is patient; anything else is raised."""
         from dask.delayed import delayed
         from distributed import as_completed
 
-        if not todo:
-            return
         write = delayed(write_tile, pure=False)
         blocks = {number: self._repaired(number, found[number]) for number in {number for number, _ in todo}}
         tasks = [
@@ -318,22 +325,25 @@ class _Job:
             for number, place in todo
         ]  # fmt: skip
         futures = client.compute(tasks)
-        tried: Counter[Any] = Counter()
+        which = {future.key: one for future, one in zip(futures, todo, strict=True)}
+        failed = []
         try:
             with while_staffed(client, lambda: futures), explained(self.goal, self.part):
                 ready: Any = as_completed(futures, client.loop, with_results=True, raise_errors=False)
                 for future, outcome in ready:
-                    if future.status == "error" and may_pass(outcome[1]) and tried[future.key] < RETRIES:
-                        tried[future.key] += 1
-                        future.retry()
-                        ready.add(future)
+                    if future.status == "finished":
+                        report.one_more()
+                        future.release()
                         continue
-                    if future.status != "finished":
-                        raise outcome[1] if isinstance(outcome, tuple) else outcome
-                    report.one_more()
-                    future.release()
+                    problem = outcome[1] if isinstance(outcome, tuple) else outcome
+                    accident = future.status == "error" and may_pass(problem) and len(failed) < ACCIDENTS
+                    if not (patient and accident):
+                        raise problem
+                    log.info("%s: a tile failed and is tried again (%s)", self.goal, problem)
+                    failed.append(which[future.key])
         finally:
             client.cancel(futures, force=True)
+        return failed
 
     def _repaired(self, number: int, found: Found) -> Any:
         """The tiles of a page, as an array of Dask's delayed blocks."""
@@ -345,7 +355,7 @@ class _Job:
         inputs = [page.array]
         if page.mask is not None:
             inputs.append(page.mask[..., None] if self.work.colour else page.mask)
-        depth = {axis: self.overlap if axis < 2 else 0 for axis in range(page.array.ndim)}
+        depth = {axis: self.overlap if len(page.array.chunks[axis]) > 1 else 0 for axis in range(page.array.ndim)}
         # As tasks of their own, so that they are sent once to each worker and not along with every tile.
         work = self.work.knowing(**found.options)
         shared = {

@@ -37,12 +37,12 @@ def is_zarr(path: Any) -> bool:
 class OnDisk:
     """A picture in a file, as far as Dask needs to know it: shape, type, and regions on demand.
 
-    Only the path travels to the workers, which must see the file under the same name.
+    Only the path travels to the workers, which must see the file under the same name. `shown` is what errors call it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, shown: object = None) -> None:
         self.path = os.fspath(path)
-        self.shown = shown_name(self.path)
+        self.shown = shown_name(shown or self.path)
         if not Path(self.path).exists():
             raise FileNotFoundError(f"{self.shown}: no such file or folder; check the path")
         self.colour: bool | None = None
