@@ -326,7 +326,7 @@ class _Job:
         ]  # fmt: skip
         futures = client.compute(tasks)
         which = {future.key: one for future, one in zip(futures, todo, strict=True)}
-        failed = []
+        failed: list[tuple[int, Cell]] = []
         try:
             with while_staffed(client, lambda: futures), explained(self.goal, self.part):
                 ready: Any = as_completed(futures, client.loop, with_results=True, raise_errors=False)
