@@ -60,7 +60,7 @@ def lines() -> list[str]:
         (
             f'BSD68, mean at σ = 15, 25, 50, quality="{quality}"',
             " / ".join(f"{value:.2f}" for value in bsd68("psnr", method="ours", quality=quality)) + " dB",
-            "PyPI's bm3d 4.0.3, same noise: " + " / ".join(f"{value:.2f}" for value in bsd68("psnr", method="bm3d")) + " dB",
+            f"PyPI's bm3d 4.0.3, same noise: {' / '.join(f'{value:.2f}' for value in bsd68('psnr', method='bm3d'))} dB",
             f"`benchmarks/paper/modern.py --quality {quality} --bm3d`",
         )
         for quality in ("balanced", "best")

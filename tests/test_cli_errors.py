@@ -135,8 +135,6 @@ MISUSED = {
     "no range": ("denoise float.tif out.tif --data-range 0", "--data-range 0: must be a positive number"),
     "no range to compare": ("compare float.tif float.tif --data-range nan", "--data-range nan: must be"),
     "no range to learn": ("learn good.png -o out.safetensors --data-range -1", "--data-range -1: must be"),
-    "a range on a cluster": (
-        "learn good.png -o out.safetensors --data-range 1 --scheduler local", "--data-range: not on a cluster"),
     "an empty list": ("denoise @empty.txt out/", "@empty.txt: lists no path"),
     "two to one": ("denoise good.png twins/good.png -o out", "would both be written to out/good.png"),
     "several to stdout": ("denoise twins -", "several images cannot go to standard output"),

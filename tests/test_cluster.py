@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 from dask_processes import WAIT
 from test_cluster_tiles import as_zarr, noisy, rms
 
@@ -71,10 +73,19 @@ def test_patches_from_a_dask_array_and_what_cannot_be_read(local, photograph, tm
         cluster.sample_patches(np.zeros((64, 64), np.uint8), client=local)
 
 
-def test_patches_from_every_page_of_a_file(local, tmp_path):
-    write_image(tmp_path / "stack.tif", np.random.default_rng(0).random((2, 20, 20), np.float32))
-    found = cluster.sample_patches(tmp_path / "stack.tif", size=4, count=600, client=local)
-    assert found.count == 2 * 17 * 17
+def test_patches_come_from_all_pages_and_channels(local, photograph, tmp_path):
+    """The first page of each is flat; what white is, is said."""
+    flat = np.zeros((60, 70), np.uint8)
+    stack = np.stack([flat, photograph[:60, :70], photograph[60:120, :70]])
+    write_image(tmp_path / "stack.tif", stack)
+    as_zarr(tmp_path / "deep.zarr", stack.reshape(3, 1, 60, 70).astype(np.float32), 3)
+    two = np.stack([flat, photograph[:60, :70]], axis=-1)
+    for images, more in (
+        (tmp_path / "stack.tif", {}), (tmp_path / "deep.zarr", {"data_range": 255.0}), (stack, {}), (two, {}),
+    ):  # fmt: skip
+        found = cluster.sample_patches(images, count=900, client=local, **more)
+        assert len(found) == 900
+        assert not found.problems
 
 
 def test_a_worker_killed_while_learning_changes_nothing(separate, pictures, learned):
@@ -141,8 +152,45 @@ def test_many_files_with_bad_ones_and_again(local, scene, tmp_path):
     (tmp_path / "out/deep/1.png").unlink()
     report = cluster.repair_files("denoise", pairs, **options)
     assert (report.done, report.skipped, len(report.errors)) == (1, 3, 2)
-    with pytest.raises(FileExistsError, match="other options"):
+    with pytest.raises(FileExistsError, match="other options, which differs in sigma;"):
         cluster.repair_files("denoise", pairs, **{**options, "sigma": 5})
+
+
+def test_of_many_files_those_that_changed_are_done_again(local, scene, tmp_path):
+    """And nobody else's are taken for done, or replaced."""
+    for name in "ab":
+        write_image(tmp_path / f"{name}.png", scene[:40, :40])
+    pairs = [(tmp_path / f"{name}.png", tmp_path / "out" / f"{name}.png") for name in "abc"]
+    options = {"record": tmp_path / "record.json", "client": local, "quality": "fast", "sigma": 10}
+    report = cluster.repair_files("denoise", pairs[:2], **options)
+    assert (report.done, report.skipped) == (2, 0)
+    write_image(tmp_path / "a.png", scene[40:80, :40])
+    write_image(tmp_path / "c.png", scene[:40, :40])
+    write_image(tmp_path / "out" / "c.png", scene[:9, :9])
+    report = cluster.repair_files("denoise", pairs, **options)
+    assert (report.done, report.skipped) == (1, 1)
+    expected = cosparse.denoise(scene[40:80, :40], 10, quality="fast")
+    np.testing.assert_array_equal(read_image(tmp_path / "out/a.png").pixels, expected)
+    ((source, problem),) = report.errors.items()
+    assert source.endswith("c.png") and "c.png: exists; remove it" in problem
+    np.testing.assert_array_equal(read_image(tmp_path / "out/c.png").pixels, scene[:9, :9])
+    (tmp_path / "a.png").write_bytes(b"no picture")
+    for _ in range(2):  # the old result stays, and is not taken for that of what is there now
+        report = cluster.repair_files("denoise", pairs[:2], **options)
+        assert (report.done, report.skipped, len(report.errors)) == (0, 1, 1)
+    assert (tmp_path / "out/a.png").exists()
+
+
+def test_of_many_files_those_of_another_operator_are_refused(local, scene, tmp_path):
+    default = cosparse.load_operator()
+    fields = {name: getattr(default, name) for name in ("matrix", "patch_shape", "penalty", "weights", "provenance")}
+    other = cosparse.AnalysisOperator(**fields, scale=1.1 * default.scale, exponents=default.exponents)
+    write_image(tmp_path / "a.png", scene[:40, :40])
+    pairs = [(tmp_path / "a.png", tmp_path / "out.png")]
+    options = {"record": tmp_path / "record.json", "client": local, "quality": "fast"}
+    cluster.repair_files("denoise", pairs, operator=default, **options)
+    with pytest.raises(FileExistsError, match="differs in operator;"):
+        cluster.repair_files("denoise", pairs, operator=other, **options)
 
 
 def test_what_may_pass_is_tried_again(local, tmp_path, monkeypatch):
@@ -239,6 +287,14 @@ def test_commands_on_a_cluster(run, separate, scene, tmp_path):
     np.testing.assert_array_equal(read_image("out/sub/a.png").pixels, cosparse.denoise(picture[:50, :50]))
     again = run("denoise", "in", "out", "--scheduler", address, code=1).err
     assert again.endswith("cosparse: 0 done, 2 skipped (exist), 1 failed; --force replaces what exists\n")
+    write_image("in/sub/a.png", picture[50:100, :50])
+    said = run("denoise", "in", "out", "--scheduler", address, "--json", code=1)
+    done = [line for line in map(json.loads, said.out.splitlines()) if "seconds" in line]
+    assert [line["output"] for line in done] == ["out/sub/a.png"]
+    np.testing.assert_array_equal(read_image("out/sub/a.png").pixels, cosparse.denoise(picture[50:100, :50]))
+    assert sorted(os.listdir("out/sub")) == ["a.png", "b.png"]
+    said = run("denoise", "in", "out", "--sigma", 9, "--scheduler", address, code=1).err
+    assert "differs in sigma" in said and "out/sub/a.png: exists" in said
     Path("list.txt").write_text("in/sub/a.png\nin/sub/b.png\n")
     run("upscale", "@list.txt", "large/", "--scheduler", address)
     assert read_image("large/b.png").pixels.shape == (100, 100)
@@ -268,6 +324,28 @@ def test_masks_by_tiles_are_those_of_whole_pictures(run, separate, scene):
         assert rms(whole.pixels, tiled.pixels, whole.data_range / 255) < 0.05, (picture, mask)
     said = run("inpaint", "nan.tif", "o.tif", "--mask", "#ff0000", *tiles, code=1).err
     assert said.startswith("cosparse: --mask #ff0000: the picture is grey, no pixel has that colour")
+
+
+def test_volumes_and_float_pictures_by_the_command_line(run, separate, scene):
+    """Leading axes are pages, in zarr as in TIFF; a little noise beyond [0, 1] is not another range."""
+    import json
+
+    options = ("--scheduler", separate.address, "--quality", "fast", "--json")
+    volume = noisy(np.stack([scene[:60, :70], scene[60:120, :70]]), 12).clip(0, 255).astype(np.uint8)
+    as_zarr("group.zarr/0", volume)
+    said = json.loads(run("denoise", "group.zarr/0", "out.zarr", *options).out)
+    assert (said["pages"], said["layout"]) == (2, "2 pages of 60x70 pixels")
+    assert rms(zarr.open_array("out.zarr")[:], cosparse.denoise(volume, quality="fast")) < 0.05
+    unit = (noisy(scene[:100, :120], 25.5) / 255).astype(np.float32)
+    assert unit.min() < 0 and unit.max() > 1
+    as_zarr("unit.zarr", unit)
+    said = json.loads(run("denoise", "unit.zarr", "unit.out.zarr", "--sigma", 25.5, *options).out)
+    assert said["data_range"] == 1.0 and said["sigma"] == pytest.approx(25.5)
+    expected = cosparse.denoise(unit, 0.1, quality="fast")
+    assert rms(zarr.open_array("unit.out.zarr")[:], expected, 1 / 255) < 0.05
+    zarr.create_array("line.zarr", data=np.zeros(9, np.uint8))
+    said = run("denoise", "line.zarr", "no.zarr", *options, code=1).err
+    assert said.startswith("cosparse: line.zarr: expected (h, w), pages of it")
 
 
 def test_without_the_extra_a_zarr_array_is_refused_in_one_line(run, monkeypatch):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,8 +75,8 @@ def seam_and_inside(difference, tile):
 @pytest.mark.parametrize("parts", [False, True], ids=["steps of the whole", "of parts that cover it"])
 def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, monkeypatch, parts):
     if parts:
-        monkeypatch.setattr("cosparse.cluster.picture.WHOLE", 4)
-        monkeypatch.setattr("cosparse.cluster.picture.COVER", 96)
+        monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)
+        monkeypatch.setattr("cosparse.cluster.page.COVER", 96)
     for task, pixels, whole, options in cases(scene):
         source, target = as_zarr(tmp_path / f"{task}.zarr", pixels), tmp_path / f"{task}.out.zarr"
         report = cluster.repair_picture(task, source, target, tile=80, client=local, **options)
@@ -90,7 +91,7 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, monkeypatc
 def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path, monkeypatch):
     """Few samples, as of a picture larger than all of them: near the whole's result, and the same on both sides."""
     for name in ("WHOLE", "HELD", "SAMPLES"):
-        monkeypatch.setattr(f"cosparse.cluster.picture.{name}", 4)
+        monkeypatch.setattr(f"cosparse.cluster.page.{name}", 4)
     unit = (noisy(scene, 15) / 255).astype(np.float32)
     cluster.repair_picture("denoise", unit, tmp_path / "out.zarr", sigma=15 / 255, tile=64, client=local)
     difference = (zarr.open_array(tmp_path / "out.zarr")[:] - cosparse.denoise(unit, 15 / 255)) * 255
@@ -116,7 +117,8 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
     """Step by step, and one trial after the other: noise 8 takes steps that the line search shortens."""
     pixels = noisy(scene, 8).astype(np.float32)[:150, :200]
     gaps = np.random.default_rng(1).random(pixels.shape) < 0.3 if task == "inpaint" else None
-    work = Work(task, cosparse.load_operator(), {**options, "data_range": 255.0}, colour=False)
+    known = {"data_range": 255.0, "bounds": (0.0, 255.0)}
+    work = Work(task, cosparse.load_operator(), {**options, **known}, colour=False)
 
     def steps(side, places):
         samples = [sampled(place, pixels.shape, side, 32) for place in places]
@@ -158,14 +160,15 @@ def test_gaps_in_the_last_narrow_row_and_column_of_samples_are_seen(local, scene
     gaps = np.zeros(scene.shape, bool)
     gaps[-1, 5] = gaps[5, -1] = gaps[70, 70] = True
     job = _Job("inpaint", scene, gaps, tmp_path / "out.zarr", 96, None, {})
-    assert np.argwhere(job._interest(local, 32)).tolist() == [[0, 8], [2, 2], [5, 0]]
+    assert np.argwhere(job.page(0).interest(local, 32)).tolist() == [[0, 8], [2, 2], [5, 0]]
 
 
 def test_workers_together_find_the_steps_that_one_process_finds(separate, scene):
     """To the last bit, though one is killed on the way; one share of the samples has nothing to do."""
     pixels, gaps = scene.astype(np.float32)[:96, :160], np.random.default_rng(1).random((96, 160)) < 0.3
     gaps[:, 80:] = False
-    work = Work("inpaint", cosparse.load_operator(), {"data_range": 255.0, "quality": "fast"}, colour=False)
+    known = {"data_range": 255.0, "bounds": None, "quality": "fast"}
+    work = Work("inpaint", cosparse.load_operator(), known, colour=False)
     shares = []
     for place in ((0, 0), (1, 0), (0, 1), (0, 2)):
         sample = sampled(place, pixels.shape, 48, 0)
@@ -194,7 +197,7 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene)
 
 
 def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosparse.cluster.picture.WHOLE", 4)  # too many pixels for one task, then
+    monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)  # too many pixels for one task, then
     pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
     report = cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", tile=50, client=local, quality="fast")
     assert report.sigma == pytest.approx(cosparse.estimate_sigma(pixels, channel_axis=-1), rel=1e-3)
@@ -245,21 +248,258 @@ def test_a_worker_killed_and_a_client_killed_lose_no_tile(separate, scene, tmp_p
     assert rms(zarr.open_array(target)[:], cosparse.denoise(unit, quality="fast")) < 0.05
 
 
-def test_tiles_of_another_repair_are_not_mixed_in(local, scene, tmp_path, monkeypatch):
-    target, options = tmp_path / "out.zarr", {"tile": 80, "client": local, "quality": "fast"}
+@pytest.fixture
+def stopped(monkeypatch):
+    """A repair whose tiles are all done, but that was killed before it could finish."""
 
     def fail(*_):
         raise RuntimeError("stop here")
 
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stop here"):
-        patch.setattr(_Job, "_finish", fail)
-        cluster.repair_picture("denoise", scene, target, sigma=9, **options)
-    with pytest.raises(FileExistsError, match="another repair, which differs in options"):
+    def call(*arguments, **options):
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stop here"):
+            patch.setattr(_Job, "_finish", fail)
+            cluster.repair_picture(*arguments, **options)
+
+    return call
+
+
+def test_tiles_of_another_repair_are_not_mixed_in(local, scene, tmp_path, stopped):
+    target, options = tmp_path / "out.zarr", {"tile": 80, "client": local, "quality": "fast"}
+    stopped("denoise", scene, target, sigma=9, **options)
+    with pytest.raises(FileExistsError, match="another repair, which differs in sigma;"):
         cluster.repair_picture("denoise", scene, target, sigma=5, **options)
     report = cluster.repair_picture("denoise", scene, target, sigma=5, force=True, **options)
     assert report.resumed == 0
     with pytest.raises(FileExistsError, match="exists"):
         cluster.repair_picture("denoise", scene, target, sigma=5, **options)
+
+
+def test_tiles_of_another_operator_are_not_mixed_in(local, scene, tmp_path, stopped):
+    """Refined operators that differ in scale alone or in exponents alone."""
+    default = cosparse.load_operator()
+    fields = {name: getattr(default, name) for name in ("matrix", "patch_shape", "penalty", "weights", "provenance")}
+    given = {"sigma": 9, "tile": 80, "client": local, "quality": "fast"}
+    own = cosparse.AnalysisOperator(**fields, scale=default.scale, exponents=default.exponents)
+    stopped("denoise", scene[:90, :120], tmp_path / "out.zarr", operator=default, **given)
+    for scale, exponents in ((1.1 * default.scale, default.exponents), (default.scale, 0.9 * default.exponents)):
+        other = cosparse.AnalysisOperator(**fields, scale=scale, exponents=exponents)
+        with pytest.raises(FileExistsError, match="differs in operator;"):
+            cluster.repair_picture("denoise", scene[:90, :120], tmp_path / "out.zarr", operator=other, **given)
+    report = cluster.repair_picture("denoise", scene[:90, :120], tmp_path / "out.zarr", operator=own, **given)
+    assert report.resumed == report.tiles
+
+
+def test_tiles_of_a_source_that_was_rewritten_are_not_mixed_in(local, scene, tmp_path, stopped):
+    """In place, so that the array's metadata stays as it was; the mask's too."""
+    pixels = scene[:90, :120]
+    source, mask = as_zarr(tmp_path / "in.zarr", pixels), as_zarr(tmp_path / "mask.zarr", pixels > 200)
+    for path in filter(Path.is_file, tmp_path.rglob("*")):
+        os.utime(path, ns=(10**18, 10**18))  # clocks of file systems are coarse
+    given = {"mask": mask, "tile": 112, "client": local, "quality": "fast"}
+    stopped("inpaint", source, tmp_path / "out.zarr", **given)
+    zarr.open_array(mask, mode="r+")[80:, :10] = True
+    with pytest.raises(FileExistsError, match="differs in mask;"):
+        cluster.repair_picture("inpaint", source, tmp_path / "out.zarr", **given)
+    zarr.open_array(source, mode="r+")[:20, :20] = 77
+    with pytest.raises(FileExistsError, match="differs in source, mask;"):
+        cluster.repair_picture("inpaint", source, tmp_path / "out.zarr", **given)
+
+
+# --- values, channels, pages ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["in one task", "in parts"])
+def test_bounds_are_those_of_the_whole_picture(local, scene, tmp_path, monkeypatch, whole):
+    """A field that leaves [0, 1] on its left alone: tiles on the right would keep to it, if each were asked."""
+    if not whole:
+        monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)
+        monkeypatch.setattr("cosparse.cluster.page.COVER", 96)
+    unit = (noisy(scene[:96, :200], 12) / 255).astype(np.float32)
+    unit = unit / 2 - np.float32(0.5) * (np.arange(200) < 90)
+    for pixels, bounds, more in (
+        (unit, None, {}),
+        (unit - np.float32(0.5), None, {}),
+        ((scene[:96, :200] / 255).round().astype(np.float32), (0.0, 1.0), {"sigma": 0.1}),
+        (unit, (0.2, np.inf), {"bounds": (0.2, None)}),
+    ):
+        options = {"quality": "fast", **more}
+        report = cluster.repair_picture(
+            "denoise", pixels, tmp_path / "out.zarr", tile=64, client=local, force=True, **options
+        )
+        expected = cosparse.denoise(pixels, **options)
+        result = zarr.open_array(tmp_path / "out.zarr")[:]
+        assert rms(result, expected, 1 / 255) < 0.05
+        assert report.bounds == (bounds,)
+        low, high = bounds or (-np.inf, np.inf)
+        assert low <= result.min() and result.max() <= high
+    assert report.data_range == 1.0
+
+
+def test_bounds_by_the_pixels_that_are_known(local, scene, tmp_path, monkeypatch):
+    monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)
+    pixels = (scene[:96, :160] / 255).astype(np.float32)
+    gaps = np.random.default_rng(1).random(pixels.shape) < 0.2
+    pixels[gaps] = -5
+    options = {"quality": "fast", "client": local, "tile": 96}
+    report = cluster.repair_picture("inpaint", pixels, tmp_path / "out.zarr", mask=gaps, **options)
+    assert report.bounds == ((0.0, 1.0),)
+    expected = cosparse.inpaint(pixels, gaps, quality="fast")
+    assert rms(zarr.open_array(tmp_path / "out.zarr")[:], expected, 1 / 255) < 0.05
+
+
+def test_a_bright_corner_is_no_other_data_range(local, scene, tmp_path):
+    """A tile of it alone would be refused, the whole picture is not; what is in other units is refused whole."""
+    pixels = (scene[:128, :256] / 255).astype(np.float32)
+    pixels[:16, :16] *= np.random.default_rng(0).uniform(2, 40, (16, 16)).astype(np.float32)
+    options = {"sigma": 0.05, "tile": 64, "client": local, "quality": "fast"}
+    cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", **options)
+    expected = cosparse.denoise(pixels, 0.05, quality="fast")
+    assert rms(zarr.open_array(tmp_path / "out.zarr")[:], expected, 1 / 255) < 0.05
+    with pytest.raises(ValueError, match="data_range: is 1, but most values lie between"):
+        cluster.repair_picture("denoise", (255 * 255 * pixels), tmp_path / "no.zarr", **options)
+    assert not list(tmp_path.glob("no.*"))
+
+
+@pytest.mark.parametrize("channels", [2, 4])
+def test_every_channel_of_an_array_is_repaired_and_transparency_where_it_is_said(local, scene, tmp_path, channels):
+    pixels = noisy(np.stack([scene[:96, :120]] * channels, axis=-1), 12).clip(0, 255).astype(np.uint8)
+    options = {"tile": 64, "client": local, "quality": "fast"}
+    for alpha, name in ((None, "all.zarr"), (True, "alpha.tif")):
+        report = cluster.repair_picture("denoise", pixels, tmp_path / name, alpha=alpha, **options)
+        known = {"channel_axis": -1, "alpha": bool(alpha)}
+        expected = cosparse.denoise(pixels, quality="fast", **known)
+        result = zarr.open_array(tmp_path / name)[:] if alpha is None else tifffile.imread(tmp_path / name)
+        assert rms(result, expected) < 0.05
+        assert report.sigma == pytest.approx(cosparse.estimate_sigma(pixels, **known), rel=1e-3)
+        assert (result[..., -1] == pixels[..., -1]).all() == bool(alpha)
+    again = cluster.repair_picture("denoise", tmp_path / "alpha.tif", tmp_path / "again.tif", **options)
+    assert "with transparency" in again.layout
+    assert (tifffile.imread(tmp_path / "again.tif")[..., -1] == pixels[..., -1]).all()
+
+
+def test_pages_along_leading_axes_each_with_its_noise(local, scene, tmp_path):
+    """Of a 5-D zarr array, with its names and attributes; stopped on the way, and gone on with."""
+    rng = np.random.default_rng(0)
+    levels = np.array([4, 12, 20, 8]).reshape(2, 1, 2, 1, 1)
+    pixels = scene[:120, :130] + levels * rng.standard_normal((2, 1, 2, 120, 130))
+    pixels = pixels.clip(0, 255).astype(np.uint8)
+    told = {"dimension_names": tuple("tczyx"), "attributes": {"spacing": 0.5}}
+    zarr.create_array(tmp_path / "in.zarr", data=pixels, chunks=(1, 1, 1, 50, 130), **told)
+    options = {"tile": 64, "client": local, "quality": "fast"}
+    calls = []
+
+    def end(done, total):
+        calls.append((done, total))
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cluster.repair_picture("denoise", tmp_path / "in.zarr", tmp_path / "out.zarr", callback=end, **options)
+    report = cluster.repair_picture("denoise", tmp_path / "in.zarr", tmp_path / "out.zarr", **options)
+    assert report.layout == "4 pages of 120x130 pixels" and report.pages == 4
+    assert report.tiles == 16 == calls[-1][1] and 5 <= report.resumed < 16
+    expected = [cosparse.estimate_sigma(page) for page in pixels.reshape(-1, 120, 130)]
+    np.testing.assert_allclose(report.sigmas, expected, rtol=1e-3)
+    result = zarr.open_array(tmp_path / "out.zarr")
+    assert (result.metadata.dimension_names, dict(result.attrs)) == (tuple("tczyx"), {"spacing": 0.5})
+    assert rms(result[:], cosparse.denoise(pixels, quality="fast")) < 0.05
+
+
+def test_pages_enlarged_and_filled(local, scene, tmp_path):
+    pixels = np.stack([scene[:50, :60], scene[50:100, :60]])
+    options = {"client": local, "quality": "fast"}
+    cluster.repair_picture("upscale", pixels, tmp_path / "large.zarr", factor=2, tile=32, **options)
+    assert rms(zarr.open_array(tmp_path / "large.zarr")[:], cosparse.upscale(pixels, 2, quality="fast")) < 0.05
+    gaps = np.random.default_rng(1).random(pixels.shape) < 0.3
+    for mask in (gaps, gaps[0]):
+        cluster.repair_picture("inpaint", pixels, tmp_path / "out.zarr", mask=mask, tile=96, force=True, **options)
+        expected = cosparse.inpaint(pixels, mask, quality="fast")
+        assert rms(zarr.open_array(tmp_path / "out.zarr")[:], expected) < 0.05
+
+
+KINDS = {
+    "imagej": ({"imagej": True}, {"axes": "TZYX", "spacing": 0.5, "unit": "um"}),
+    "ome": ({"ome": True}, {"axes": "TZYX", "PhysicalSizeX": 0.1, "PhysicalSizeXUnit": "nm"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axes_and_sizes_of_a_tiff_are_kept_and_what_is_not_is_said(local, scene, tmp_path, kind):
+    pixels = np.stack([scene[:48, :64], scene[48:96, :64]] * 3).reshape(2, 3, 48, 64)
+    opened, told = KINDS[kind]
+    tifffile.imwrite(tmp_path / "in.tif", pixels, **opened, metadata=told, resolution=(10.0, 10.0))
+    options = {"sigma": 3, "client": local, "quality": "fast"}
+    report = cluster.repair_picture("denoise", tmp_path / "in.tif", tmp_path / "out.tif", **options)
+    with tifffile.TiffFile(tmp_path / "out.tif") as file:
+        assert (file.series[0].axes, file.series[0].shape) == ("TZYX", pixels.shape)
+        assert file.pages[0].get_resolution() == (10, 10)
+        if kind == "imagej":
+            assert file.imagej_metadata["spacing"] == 0.5 and file.imagej_metadata["unit"] == "um"
+        else:
+            assert 'PhysicalSizeX="0.1"' in file.ome_metadata and 'PhysicalSizeXUnit="nm"' in file.ome_metadata
+        assert rms(file.asarray(), cosparse.denoise(pixels, 3, quality="fast")) < 0.05
+    assert bool(report.lost) == (kind == "ome")
+    report = cluster.repair_picture("denoise", tmp_path / "in.tif", tmp_path / "out.zarr", **options)
+    assert zarr.open_array(tmp_path / "out.zarr").metadata.dimension_names == tuple("tzyx")
+    back = cluster.repair_picture("upscale", tmp_path / "out.zarr", tmp_path / "back.tif", factor=2, client=local)
+    assert "zarr attributes are not kept in TIFF" in back.lost[-1]
+    with tifffile.TiffFile(tmp_path / "back.tif") as file:
+        assert (file.series[0].axes, file.series[0].shape) == ("TZYX", (2, 3, 96, 128))
+
+
+# --- errors -----------------------------------------------------------------------------------------------
+
+
+def attempts(client):
+    """How often each tile was begun, of those that failed at least once."""
+    log = [(key, finish) for key, _, finish, *_ in client.cluster.scheduler.transition_log]
+    failed = {key for key, finish in log if finish == "erred" and "repair_block" in str(key)}
+    return [sum(one == (key, "processing") for one in log) for key in failed]
+
+
+def test_what_never_passes_is_tried_once(local, scene, tmp_path):
+    """No pixel is known about the last tiles, whatever their turn."""
+    local.cluster.scheduler.transition_log.clear()
+    options = {"tile": 64, "grouping": False, "client": local}
+    with pytest.raises(ValueError, match="no pixel is known around rows"):
+        cluster.repair_picture("inpaint", scene, tmp_path / "out.zarr", mask=HALF, **options)
+    tried = attempts(local)
+    assert tried and set(tried) == {1}
+
+
+def test_what_may_pass_is_tried_again(local, scene, tmp_path, monkeypatch):
+    """A disk that does not answer, once the steps have been found: not the first time, but the second."""
+    import dask.array as da
+
+    armed, fired = tmp_path / "armed", tmp_path / "fired"
+
+    def read(block):
+        if armed.exists() and not fired.exists():
+            fired.touch()
+            raise ConnectionResetError("once")
+        return block
+
+    found = _Job._found
+
+    def finding(self, *arguments):
+        outcome = found(self, *arguments)
+        armed.touch()
+        return outcome
+
+    monkeypatch.setattr(_Job, "_found", finding)
+    pixels = da.from_array(scene, chunks=64).map_blocks(read, dtype=scene.dtype)
+    cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", sigma=5, tile=64, client=local, quality="fast")
+    assert fired.exists()
+    assert rms(zarr.open_array(tmp_path / "out.zarr")[:], cosparse.denoise(scene, 5, quality="fast")) < 0.05
+
+
+def test_errors_name_the_file_and_leave_nothing(local, scene, tmp_path):
+    pixels = (scene[:96, :96] / 255).astype(np.float32)
+    pixels[50, 50] = np.nan
+    source = as_zarr(tmp_path / "in.zarr", pixels)
+    with pytest.raises(ValueError, match=r"^\S*in\.zarr: holds NaN"):
+        cluster.repair_picture("denoise", source, tmp_path / "out.zarr", client=local, tile=64)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in.zarr"]
 
 
 @pytest.mark.parametrize(

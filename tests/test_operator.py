@@ -158,6 +158,29 @@ def test_the_picture_has_room_for_all(k, scale, columns):
     assert across * down >= k > across * (down - 1)
 
 
+DIGESTED = {
+    "matrix": np.eye(8, 9), "patch_shape": (1, 9), "penalty": Penalty.log(2.0), "weights": np.arange(8.0),
+    "provenance": {"stride": "2"}, "scale": np.full(8, 0.4), "exponents": np.ones((2, 8)),
+}  # fmt: skip
+
+
+def test_the_digest_is_of_all_that_repairs_depend_on(tmp_path):
+    """Two refined operators that differ in their scale alone are two."""
+    common = {
+        "matrix": AnalysisOperator.dct(3).matrix, "patch_shape": (3, 3), "provenance": {"stride": "1", "made": "here"},
+        "exponents": np.zeros((2, 8)),
+    }  # fmt: skip
+    operator = AnalysisOperator(**common)
+    others = [AnalysisOperator(**{**common, name: value}) for name, value in DIGESTED.items()]
+    others.append(AnalysisOperator(**{**common, "exponents": None}))
+    assert len({one.digest() for one in (operator, *others)}) == len(others) + 1
+    operator.save(tmp_path / "a.safetensors")
+    assert load_operator(tmp_path / "a.safetensors").digest() == operator.digest()
+    assert AnalysisOperator(**{**common, "provenance": {"stride": "1", "made": "there"}}).digest() == operator.digest()
+    signed = AnalysisOperator(**{**common, "exponents": np.full((2, 8), -0.0)})
+    assert signed == operator and signed.digest() == operator.digest()
+
+
 # -- on a whole image ----------
 
 

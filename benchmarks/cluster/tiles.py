@@ -29,7 +29,7 @@ import made
 
 import cosparse
 from cosparse import cluster
-from cosparse.cluster import picture
+from cosparse.cluster import page
 from cosparse.reconstruction import measurement
 
 Case = tuple[str, str, np.ndarray, dict[str, Any]]
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose name holds this")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    samples = f"{picture.SAMPLES} samples"
+    samples = f"{page.SAMPLES} samples"
     with cluster.connect() as client:
         for clean, tile, quality, ways in (
             (scene(), 256, "balanced", [(16, 0, "the whole"), (None, 0, "the whole")]),
@@ -120,14 +120,14 @@ def main() -> None:
             (huge(), 1024, "fast", [(None, 0, samples)]),
         ):
             size = f"{clean.size / 1e6:.2g} megapixels"
-            for name, task, pixels, options in cases(clean, fewer=clean.size > picture.WHOLE):
+            for name, task, pixels, options in cases(clean, fewer=clean.size > page.WHOLE):
                 options["quality"] = quality
                 if given.only not in f"{name}, {size}":
                     continue
                 arguments = {key: value for key, value in options.items() if key != "mask"}
                 mask = (options["mask"],) if "mask" in options else ()
                 whole = getattr(cosparse, task)(pixels, *mask, data_range=255.0, **arguments)
-                for wanted, picture.HELD, steps in ways:
+                for wanted, page.HELD, steps in ways:
                     with made.Watch(client) as watch:
                         overlap, result = tiled(task, pixels, options, client, tile=tile, overlap=wanted)
                     apart = float(np.sqrt(np.mean((result - whole) ** 2)))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse import identity
 from cosparse.files import replacing
 from cosparse.kernels import reference
 from cosparse.penalty import Penalty
@@ -107,6 +108,25 @@ class AnalysisOperator:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def digest(self) -> str:
+        """A name for all that a repair depends on: 32 hexadecimal digits, the same on every machine.
+
+        Of the matrix, patch shape, penalty, weights, scale, exponents and stride; not of how it was made.
+
+        Examples
+        --------
+        >>> operator = AnalysisOperator.dct(8)
+        >>> operator.digest() == AnalysisOperator.dct(8).digest()
+        True
+        >>> louder = AnalysisOperator(operator.matrix, (8, 8), scale=2 * operator.scale)
+        >>> operator.digest() == louder.digest()
+        False
+        """
+        arrays = [self.matrix, self.weights, self.scale, *(() if self.exponents is None else (self.exponents,))]
+        words = json.dumps([self.patch_shape, self.penalty.to_metadata(), self.stride], sort_keys=True)
+        # As little-endian, and with one zero: -0.0 is equal to it.
+        return identity.digest([array.astype("<f4") + np.float32(0) for array in arrays], FORMAT, words)
 
     # -- what it is like ---------------------------------------------------------------------------------
 

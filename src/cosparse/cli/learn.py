@@ -78,8 +78,6 @@ def learn(
     if scheduler is None and any(map(in_zarr, images)):
         scheduler = "local"
     white = checked_range(data_range)
-    if scheduler and white:
-        raise UsageProblem("--data-range: not on a cluster or with zarr arrays, where each has its own; leave it out")
     reading = Reading() if scheduler else read_pictures(images, seed, white)
     problems = reading.problems
     started = time.perf_counter()
@@ -88,7 +86,7 @@ def learn(
             patches: Any
             if scheduler:
                 client = stack.enter_context(connected(scheduler))
-                patches = _on_workers(client, images, size, count, seed)
+                patches = _on_workers(client, images, size, count, white, seed)
                 problems.extend(patches.problems)
             else:
                 patches = _patches(reading.pictures, size, count, seed)
@@ -229,12 +227,16 @@ def _patches(
     return sample_up_to(pictures, size, COUNT, rng=seed)
 
 
-def _on_workers(client: Any, images: list[str], size: int, count: int | None, seed: int) -> Any:
+def _on_workers(
+    client: Any, images: list[str], size: int, count: int | None, data_range: float | None, seed: int
+) -> Any:
     """Patches that stay on a cluster; IMAGES may be zarr arrays too."""
     from cosparse import cluster
 
     paths = [os.path.abspath(image) for image in images]
-    return cluster.sample_patches(paths, size, COUNT if count is None else count, client=client, rng=seed)
+    return cluster.sample_patches(
+        paths, size, COUNT if count is None else count, client=client, data_range=data_range, rng=seed
+    )
 
 
 def _as_option(text: str) -> str:

@@ -136,18 +136,19 @@ def _nothing(spec: str) -> str:
     return "the mask has no white pixel (white marks what is missing)"
 
 
-def lazy_mask(spec: str, tolerance: float, grow: int, picture: Any, span: float) -> Any:
-    """True where a pixel of a Dask array is missing, as `mask_maker` has it; nothing is computed yet."""
+def lazy_mask(spec: str, tolerance: float, grow: int, picture: Any, span: float, coloured: bool) -> Any:
+    """True where a pixel of a Dask array is missing, as `mask_maker` has it; nothing is computed yet.
+
+    The picture is (..., h, w), with three colours last if it is `coloured`, and without transparency.
+    """
     import dask.array as da
 
     from cosparse.cluster.sources import is_zarr
 
-    if picture.ndim == 3:  # without transparency
-        picture = picture[..., :3] if picture.shape[2] >= 3 else picture[..., 0]
-    coloured = picture.ndim == 3
-    unknown = da.zeros(picture.shape[:2], dtype=bool, chunks=picture.chunks[:2])
+    pages = picture.ndim - coloured
+    unknown = da.zeros(picture.shape[:pages], dtype=bool, chunks=picture.chunks[:pages])
     if picture.dtype.kind == "f":
-        unknown = da.isnan(picture).any(axis=2) if coloured else da.isnan(picture)
+        unknown = da.isnan(picture).any(axis=-1) if coloured else da.isnan(picture)
     if spec.startswith("#"):
         colour = _colour_of(spec)
         try:
@@ -161,14 +162,18 @@ def lazy_mask(spec: str, tolerance: float, grow: int, picture: Any, span: float)
     elif spec == "alpha" or (Path(spec).is_dir() and not is_zarr(spec)):
         raise UsageProblem(f"--mask {spec}: by tiles, a mask is an image, a colour '#rrggbb' or nan; save it as one")
     else:
-        missing = _mask_file(Path(spec).resolve(), picture.chunks[:2])
+        missing = _mask_file(Path(spec).resolve(), picture.chunks[:pages])
     if grow:
-        missing = missing.map_overlap(_widened, depth=grow, boundary=False, dtype=bool, grow=grow)
+        depth = {missing.ndim - 2: grow, missing.ndim - 1: grow}
+        missing = missing.map_overlap(_widened, depth=depth, boundary=False, dtype=bool, grow=grow)
     return missing | unknown
 
 
 def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
-    """White in a zarr array or a TIFF, read where it is needed, or in another image file, read whole."""
+    """White in a zarr array or a TIFF, read where it is needed, or in another image file, read whole.
+
+    One for each page, or one for all.
+    """
     from cosparse.cluster.sources import TIFF, OnDisk, as_dask, is_zarr
 
     try:
@@ -176,7 +181,7 @@ def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
     except (OSError, ValueError) as error:
         raise UsageProblem(f"--mask: {error}") from error
     shape = tuple(map(sum, chunks))
-    if found.shape != shape:
+    if found.shape not in (shape, shape[-2:]):
         raise ValueError(f"--mask: has shape {found.shape}, the picture {shape}; they must agree")
-    values = as_dask(found, chunks)
+    values = as_dask(found, chunks[-found.ndim :])
     return values if values.dtype == bool else values > default_range(values.dtype) / 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cosparse._version import __version__
 from cosparse.cli.console import UsageProblem, json_line, stderr
 from cosparse.cli.files import Job, split
 from cosparse.cli.masks import lazy_mask
@@ -47,16 +50,21 @@ def outcomes(
     if any(job.source is None or job.target is None for job in jobs):
         raise UsageProblem("--scheduler: a cluster cannot see standard input or output; name files")
     with connected(options.scheduler) as client:
-        left = _undone(options, jobs, word)
-        if len(left) < len(jobs):
-            stderr().print(f"{len(jobs) - len(left)} of {len(jobs)} are there from an earlier run", soft_wrap=True)
+        record, left = _undone(options, jobs, word)
         # The workers have another current folder; in what is reported, files keep the names they were given.
         given = {os.path.abspath(job.target or ""): job for job in left}
-        for job, record in cluster.each(client, work, map(_absolute, left)):
+        ours = {name for name, job in given.items() if record is not None and record.ours(str(job.target))}
+
+        def renewing(job: Job) -> Any:
+            return _renewed(job, work) if str(job.target) in ours else work(job)
+
+        for job, outcome in cluster.each(client, renewing, _begun(record, map(_absolute, left))):
             own = given[str(job.target)]
-            if isinstance(record, dict):
-                record |= {"input": own.name, "output": own.result}
-            yield own, record
+            if isinstance(outcome, dict):
+                outcome |= {"input": own.name, "output": own.result}
+            elif record is not None:
+                record.failed(str(job.target))
+            yield own, outcome
 
 
 def _absolute(job: Job) -> Job:
@@ -64,20 +72,41 @@ def _absolute(job: Job) -> Job:
     return replace(job, source=Path(os.path.abspath(job.source)), target=Path(os.path.abspath(job.target)))
 
 
-def _undone(options: Repair, jobs: list[Job], word: str) -> list[Job]:
-    """A folder remembers what was asked for: asked again, only what is not there is done."""
-    from cosparse.cluster.many import matching
+def _begun(record: Any, jobs: Iterator[Job]) -> Iterator[Job]:
+    """The jobs, each noted when its turn comes."""
+    for job in jobs:
+        if record is not None:
+            record.begin(str(job.source), str(job.target))
+        yield job
+
+
+def _renewed(job: Job, work: Callable[[Job], Any]) -> Any:
+    """A job whose target is an older result of the same run: that is replaced when the new one is whole."""
+    assert job.target
+    beside = job.target.with_name(f".{job.target.stem}.{secrets.token_hex(4)}{job.target.suffix}")
+    try:
+        outcome = work(replace(job, target=beside))
+        os.replace(beside, job.target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return outcome
+
+
+def _undone(options: Repair, jobs: list[Job], word: str) -> tuple[Any, list[Job]]:
+    """A folder remembers what was asked for and done: asked again, only what is not there or has changed is done."""
+    from cosparse.cluster.record import Record
 
     _, out = split(options.paths, options.output)
     if options.force or out is None or len(jobs) < 2:
-        return jobs
-    asked = {"options": replace(options, operator=None, json=False, scheduler=None), "matrix": options.operator.matrix}  # type: ignore[arg-type]
-    asked |= {"weights": options.operator.weights, "extra": options.extra}
+        return None, jobs
+    asked = vars(replace(options, paths=[], output=None, json=False, scheduler=None))
+    asked |= ast.literal_eval(asked.pop("extra") or "{}")
     try:
-        resuming = matching(Path(out) / f".cosparse-{word}.json", asked)
-    except FileExistsError:
-        return jobs  # other options: what exists is then an error of each file, as ever
-    return [job for job in jobs if not (resuming and job.target and job.target.exists())]
+        record = Record(Path(out) / f".cosparse-{word}.json", version=__version__, **asked)
+    except FileExistsError as other:
+        stderr().print(str(other), soft_wrap=True, markup=False)
+        return None, jobs  # what exists is then an error of each file, as ever
+    return record, [job for job in jobs if not record.done(str(job.source), str(job.target))]
 
 
 def by_tiles(options: Repair) -> bool:
@@ -100,8 +129,9 @@ def run_tiles(
     data_range: float | None = None,
     **extra: Any,
 ) -> None:
-    """One picture in, one out; `mask` is what --mask, --tolerance and --grow say."""
+    """One picture in, one out; `mask` is what --mask, --tolerance and --grow say, `data_range` --data-range."""
     from cosparse import cluster
+    from cosparse.cluster.layout import layout_of
     from cosparse.cluster.sources import OnDisk, as_dask, value_range
 
     _need_extra()
@@ -113,15 +143,21 @@ def run_tiles(
     source = Path(inputs[0])
     target = Path(out) if out else source.with_name(f"{source.stem}.{word}{source.suffix}")
     started = time.perf_counter()
-    picture = OnDisk(source.resolve())
+    picture = OnDisk(source.resolve(), shown=source)
     with connected(options.scheduler) as client, Bar(1) as bar:
         bar.begin(source.name)
-        span = data_range or value_range(client, as_dask(picture))
+        layout = layout_of(picture)
+        span = value_range(client, picture, layout) if data_range is None else float(data_range)
         if mask is not None:
             from dask.array.core import normalize_chunks
 
-            chunks = normalize_chunks(options.tile or TILE, picture.shape[:2])
-            extra["mask"] = lazy_mask(*mask, as_dask(picture, chunks), span)
+            chunks = layout.chunks(normalize_chunks(options.tile or TILE, layout.size))
+            seen = as_dask(picture, chunks)
+            seen = seen[..., :-1] if layout.alpha else seen
+            coloured = layout.channels is not None and seen.shape[-1] == 3
+            if layout.channels is not None and not coloured:
+                seen = seen[..., 0]
+            extra["mask"] = lazy_mask(*mask, seen, span, coloured)
         if sigma is not None:
             extra["sigma"] = sigma * span / 255.0
         report = cluster.repair_picture(
@@ -132,11 +168,18 @@ def run_tiles(
     seconds, level = time.perf_counter() - started, report.sigma * 255.0 / span
     if options.json:
         json_line({
-            "input": str(source), "output": str(target), "data_range": span, "sigma": level, "tiles": report.tiles,
-            "resumed": report.resumed, "overlap": report.overlap, "seconds": seconds,
+            "input": str(source), "output": str(target), "sigma": level, "data_range": span, "pages": report.pages,
+            "layout": report.layout, "tiles": report.tiles, "resumed": report.resumed, "overlap": report.overlap,
+            "seconds": seconds, **({"notes": report.lost} if report.lost else {}),
         })  # fmt: skip
-    elif bar.shown:
+        return
+    if bar.shown:
         kept = f" ({report.resumed} from an earlier run)" if report.resumed else ""
+        ranged = f" of {span:g}" if picture.dtype.kind == "f" else ""
         stderr().print(
-            f"{source} -> {target}: {report.tiles} tiles{kept}, sigma {level:.3g}, {seconds:.0f} s", soft_wrap=True
+            f"{source} -> {target}: {report.layout}{ranged}, {report.tiles} tiles{kept}, sigma {level:.3g}, "
+            f"{seconds:.0f} s",
+            soft_wrap=True,
         )
+    for line in report.lost:
+        stderr().print(f"{target}: {line}", soft_wrap=True, markup=False)

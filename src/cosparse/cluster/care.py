@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import errno
+import json
+import logging
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cosparse.cluster.connection import FULL
+from cosparse.cluster.layout import Page, named
+from cosparse.cluster.sources import TIFF
 from cosparse.cluster.tiles import TASKS
 from cosparse.files import replacing
+from cosparse.reconstruction.prior import Region
+
+log = logging.getLogger(__name__)
 
 _NEEDED = {"upscale": ("factor",), "deblur": ("kernel",)}
 _ALLOWED = {"denoise": ("grouping",), "inpaint": ("grouping",), "deblur": ("border",)}
-_COMMON = ("sigma", "operator", "weight", "quality", "data_range")
+_COMMON = ("sigma", "operator", "weight", "quality", "data_range", "bounds")
+
+FORMAT = "cosparse-tiles-2"
+RECORD = "job.json"
+OURS = (RECORD, "done", "pages", "tiles.zarr", "fresh.zarr", "replaced.zarr")  # in OUT.part; nothing else is removed
 
 
-def check(task: str, source: Any, mask: Any, options: dict[str, Any]) -> None:
+def check(task: str, mask: Any, options: dict[str, Any]) -> None:
     """Before any work."""
     if task == "reconstruct" or options.get("border") == "periodic":
         asked = "reconstruct" if task == "reconstruct" else "border='periodic'"
@@ -35,8 +47,75 @@ def check(task: str, source: Any, mask: Any, options: dict[str, Any]) -> None:
         raise TypeError(f"{missing[0]}: {task} needs it")
     if (mask is not None) != (task == "inpaint"):
         raise ValueError("mask: inpaint needs one, and nothing else takes one")
-    if not (source.ndim == 2 or (source.ndim == 3 and source.shape[2] <= 4)) or 0 in source.shape:
-        raise ValueError(f"source: expected (h, w) or (h, w, 1 to 4 channels), got shape {tuple(source.shape)}")
+
+
+def check_target(goal: Path, force: bool) -> None:
+    """Refuse to write where something is that may not be replaced: with `force`, a picture of the same kind may."""
+    if goal.suffix.lower() not in (".zarr", *TIFF):
+        raise ValueError(f"target: {goal} does not say what to write; end it with .zarr or .tif")
+    if goal.exists() and not force:
+        raise FileExistsError(f"{goal}: exists; pass force=True (--force) to replace it")
+    if goal.suffix.lower() in TIFF and goal.is_dir():
+        raise FileExistsError(f"{goal}: is a folder, which is never replaced; name another target")
+    if goal.suffix.lower() == ".zarr" and goal.exists() and not _is_zarr_array(goal):
+        raise FileExistsError(f"{goal}: is not a zarr array, and only such are replaced; name another target")
+    if not goal.parent.is_dir():
+        raise FileNotFoundError(f"{goal}: the folder {goal.parent} does not exist; create it first")
+
+
+def _is_zarr_array(folder: Path) -> bool:
+    """Whether a folder is an array and no group of them."""
+    if (folder / ".zarray").is_file():
+        return True
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return bool(json.loads((folder / "zarr.json").read_text()).get("node_type") == "array")
+    return False
+
+
+def begun(part: Path) -> Any:
+    """What an earlier run wrote of itself into the folder of its tiles; None if there is none or it is empty.
+
+    Anything else of that name is refused: it is not ours.
+    """
+    if not part.exists() and not part.is_symlink():
+        return None
+    if part.is_dir():
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            saved = json.loads((part / RECORD).read_text())
+            if saved.get("format") == FORMAT or {"job", "found", "paths"} <= set(saved):  # or that of older versions
+                return saved
+        if all(entry.name.startswith(f".{RECORD}.") for entry in part.iterdir()):
+            return None
+    raise FileExistsError(
+        f"{part}: is where unfinished tiles would be kept, but was not made by cosparse; move it away, "
+        "or name another target"
+    )
+
+
+def cleared(part: Path) -> None:
+    """Without the folder of unfinished tiles, or at least without what we put there."""
+    for name in [*OURS, *(entry.name for entry in part.iterdir() if entry.name.startswith(f".{RECORD}."))]:
+        place = part / name
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
+    try:
+        part.rmdir()
+    except OSError:
+        log.warning("%s: holds what is not cosparse's, and is left there", part)
+
+
+@contextlib.contextmanager
+def naming(source: Any) -> Iterator[None]:
+    """Errors about the pixels name the file that they are in."""
+    try:
+        yield
+    except ValueError as problem:
+        first, _, rest = str(problem).partition(": ")
+        if first not in ("image", "source") or named(source) == "source":
+            raise
+        raise ValueError(f"{named(source)}: {rest}") from problem
 
 
 @contextlib.contextmanager
@@ -52,17 +131,18 @@ def explained(goal: Path, part: Path | None = None) -> Iterator[None]:
             f"{goal}: workers died again and again over one tile, perhaps for lack of memory; use smaller tiles{kept}"
         ) from problem
     except OSError as problem:
-        if problem.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if problem.errno not in FULL:
             raise
         raise OSError(
             f"{goal}: cannot be written ({os.strerror(problem.errno)}); make room and run again{kept}"
         ) from problem
 
 
-def write_tile(pixels: Any, part: str, place: tuple[int, int], region: tuple[slice, slice]) -> None:
+def write_tile(pixels: Any, part: str, mark: str, page: Page, region: Region) -> None:
     """A tile's pixels, and then the mark that they are all there."""
     import zarr
 
-    zarr.open_array(Path(part) / "tiles.zarr", mode="r+")[region] = pixels
-    with replacing(Path(part) / "done" / f"{place[0]}.{place[1]}") as temporary:
+    store: Any = zarr.open_array(Path(part) / "tiles.zarr", mode="r+")
+    store[(*page, *region)] = pixels
+    with replacing(Path(part) / "done" / mark) as temporary:
         temporary.touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ Value = TypeVar("Value")
 PATIENCE = 120.0  # seconds without any worker after which a run ends
 # On one machine Dask's own watch over its processes takes from the work: 0.1 of a core with two workers, 0.04 so.
 _QUIET = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # what the system says of a full disk
 WAIT = 10.0  # seconds for a scheduler to answer and for a first worker to be there
 
 
@@ -144,6 +146,11 @@ def while_staffed(client: Any, futures: Callable[[], list[Any]]) -> Iterator[Non
         raise
     finally:
         ended.set()
+
+
+def may_pass(problem: BaseException) -> bool:
+    """Whether to try again after an error: what is wrong with the picture, the call or a full disk, stays so."""
+    return not isinstance(problem, ValueError | TypeError) and getattr(problem, "errno", None) not in FULL
 
 
 def gathered(client: Any, futures: Any) -> Any:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import cosparse
 from cosparse._version import __version__
-from cosparse.cluster.connection import on_worker, using, while_staffed
+from cosparse.cluster.connection import may_pass, on_worker, using, while_staffed
+from cosparse.cluster.record import Record
 from cosparse.cluster.tiles import TASKS
-from cosparse.files import replacing
 from cosparse.images import read_image, write_image
+from cosparse.pictures import enlarged_like
 from cosparse.reconstruction.general import resolve
 
 RETRIES = 2
@@ -28,8 +26,9 @@ def each(
 ) -> Iterator[tuple[Any, Any]]:
     """Every item with what `work` gave for it on some worker, or the exception it ended with, as they come.
 
-    A ValueError is the item's own fault and final; anything else, as a disk that does not answer or a worker that died,
-    is tried again. Only a few items are underway at a time, and those whose worker died come last, one by one.
+    A ValueError is the item's own fault and final, and so is a full disk; anything else, as a disk that does not answer
+    or a worker that died, is tried again. Only a few items are underway at a time, and those whose worker died come
+    last, one by one.
     """
     from distributed import KilledWorker
 
@@ -81,7 +80,9 @@ def _itself(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _attempt(version: str, work: Callable[[Any], Any], item: Any) -> Any:
     try:
         return on_worker(version, work, item)
-    except ValueError as problem:
+    except Exception as problem:
+        if may_pass(problem):
+            raise
         return problem
 
 
@@ -111,8 +112,9 @@ def repair_files(
     files : iterable of (source, target)
         Paths that the workers see; folders of targets are made. Read as it is needed, so it may be long.
     record : path, optional
-        A small file that keeps what was asked for. With it a run can be repeated: targets that exist are taken as
-        done. A record of other options is refused. Without it an existing target is an error of that file.
+        A small file that keeps what was asked for and which files were begun. With it a run can be repeated: what it
+        has made is taken as done, unless the source has changed since, then it is made again. A record of other options
+        is refused. A target that exists and is not in the record is an error of that file.
     retries : int
         How often a file is tried again after an error that may pass.
     callback : callable, optional
@@ -123,58 +125,47 @@ def repair_files(
     if task not in TASKS or task == "inpaint":
         raise ValueError(f"task: expected denoise, upscale or deblur, got {task!r}; masks differ from file to file")
     operator = resolve(options.pop("operator", None), options.get("quality", "balanced"))
-    resuming = record is not None and matching(record, {"task": task, "options": options, "operator": operator.matrix})
+    kept = None if record is None else Record(record, version=__version__, task=task, operator=operator, **options)
     done, skipped, errors = 0, 0, {}
 
-    def pending() -> Iterator[tuple[str, str]]:
+    def pending() -> Iterator[tuple[str, str, bool]]:
         nonlocal skipped
         for source, target in files:
-            if resuming and os.path.exists(target):
+            if kept is not None and kept.done(source, target):
                 skipped += 1
-            else:
-                yield os.fspath(source), os.fspath(target)
+                continue
+            replace = kept is not None and kept.ours(target)
+            if kept is not None:
+                kept.begin(source, target)
+            yield os.fspath(source), os.fspath(target), replace
 
-    def work(pair: tuple[str, str]) -> None:
-        _repair_file(task, *pair, operator=operator, **options)
+    def work(item: tuple[str, str, bool]) -> None:
+        _repair_file(task, *item, operator=operator, **options)
 
     with using(client) as own:
-        for (source, _), outcome in each(own, work, pending(), retries=retries):
+        for (source, target, _), outcome in each(own, work, pending(), retries=retries):
             problem = outcome if isinstance(outcome, Exception) else None
             if problem is None:
                 done += 1
             else:
                 errors[source] = str(problem) or type(problem).__name__
+                if kept is not None:
+                    kept.failed(target)
             if callback is not None:
                 callback(source, problem)
     return FileReport(done, skipped, errors)
 
 
-def _repair_file(task: str, source: str, target: str, *, sigma: float | None = None, **options: Any) -> None:
-    if os.path.exists(target):
-        raise ValueError(f"{target}: exists; remove it, or give a record to go on from")
+def _repair_file(
+    task: str, source: str, target: str, replace: bool, *, sigma: float | None = None, **options: Any
+) -> None:
+    if os.path.exists(target) and not replace:
+        raise ValueError(f"{target}: exists; remove it, or give the record of the run that made it")
     picture = read_image(source)
     if sigma is not None:
         options["sigma"] = sigma * picture.data_range / 255.0
     options |= {"data_range": picture.data_range, "channel_axis": picture.channel_axis}
-    if task == "upscale" and picture.alpha is not None:
-        raise ValueError(f"{source}: has transparency, which only `cosparse upscale --scheduler` enlarges too")
     pixels = getattr(cosparse, task)(picture.pixels, **options)
+    like = enlarged_like(picture, options["factor"]) if task == "upscale" else picture
     Path(target).parent.mkdir(parents=True, exist_ok=True)
-    write_image(target, pixels, like=picture)
-
-
-def matching(record: str | os.PathLike[str], asked: dict[str, Any]) -> bool:
-    """Whether a run like this one was begun before; if none was, its record is written. Refuses another's."""
-    from dask.base import tokenize
-
-    plain = {name: value.tobytes() if isinstance(value, np.ndarray) else value for name, value in asked.items()}
-    wanted = {"cosparse": __version__, "token": tokenize(plain)}
-    path = Path(record)
-    if path.exists():
-        if json.loads(path.read_text()) != wanted:
-            raise FileExistsError(f"{path}: belongs to a run with other options; remove it, or write elsewhere")
-        return True
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(wanted))
-    return False
+    write_image(target, pixels, like=like)

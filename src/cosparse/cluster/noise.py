@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
 from cosparse.images import to_working
+from cosparse.reconstruction.planes import _offset
 
 # Relative resolution 0.05 %: far finer than the estimate itself.
 BINS = np.geomspace(1e-4, 1e3, 32769)
@@ -25,7 +26,10 @@ def _histogram(
     planes = block if block.ndim == 3 else block[..., None]
     counts = np.zeros((1, 1, planes.shape[2], len(BINS) - 1), np.int64)
     for channel in range(planes.shape[2]):
-        plane = to_working(planes[..., channel], data_range=data_range)
+        values = planes[..., channel]
+        # Details do not see a constant; float32 does.
+        offset = _offset(values, data_range)
+        plane = to_working(values, data_range=data_range, offset=offset)
         if min(plane.shape) < 2:
             continue
         details = np.abs(pywt.dwtn(plane, "db2")["dd"])
@@ -39,11 +43,9 @@ def _histogram(
 
 
 def estimate_level(client: Any, array: Any, data_range: float) -> float:
-    """The noise of a Dask array (h, w[, colours]) in its own units, as `cosparse.estimate_sigma` would find it."""
+    """The noise of a Dask array (h, w[, channels]) in its own units, as `cosparse.estimate_sigma` would find it."""
     import dask.array as da
 
-    if array.ndim == 3 and array.shape[2] in (2, 4):
-        array = array[..., :-1]
     even = array.rechunk(tuple(_even(sides) for sides in array.chunks[:2]) + array.chunks[2:])
     channels = even.shape[2] if even.ndim == 3 else 1
     ones = tuple((1,) * count for count in even.numblocks[:2])

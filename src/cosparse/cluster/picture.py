@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import math
 import os
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,39 +13,74 @@ from typing import Any
 import numpy as np
 
 import cosparse
-from cosparse.cluster.care import check, explained, write_tile
-from cosparse.cluster.connection import gathered, using, while_staffed
-from cosparse.cluster.noise import estimate_level
-from cosparse.cluster.path import survey
-from cosparse.cluster.pieces import OnWorkers
-from cosparse.cluster.samples import Cell, Sample, representative, sampled
-from cosparse.cluster.sources import TIFF, OnDisk, as_dask, write_tiff
-from cosparse.cluster.tiles import Grid, Work, divided, find_paths, listen, overlap_of, repair_block, unit_of
+from cosparse.cluster.care import (
+    FORMAT,
+    RECORD,
+    begun,
+    check,
+    check_target,
+    cleared,
+    explained,
+    naming,
+    write_tile,
+)
+from cosparse.cluster.connection import gathered, may_pass, using, while_staffed
+from cosparse.cluster.layout import ChannelAxis, layout_of, named
+from cosparse.cluster.page import Page
+from cosparse.cluster.samples import Cell
+from cosparse.cluster.sources import TIFF, OnDisk, as_dask, description_of, identity_of, write_tiff
+from cosparse.cluster.tiles import Found, Grid, Work, divided, overlap_of, repair_block, unit_of
 from cosparse.files import replacing
+from cosparse.identity import described, differing
 from cosparse.images import default_range
+from cosparse.reconstruction.blurs import named_kernel
+from cosparse.reconstruction.bounds import Pair, stated, type_bounds
 from cosparse.reconstruction.general import resolve
 from cosparse.reconstruction.rules import plan
 
 log = logging.getLogger(__name__)
-WHOLE = 2**23  # a result of so many pixels or fewer is its own sample
-COVER = 1024  # pixels of the result: the side of the samples that cover a larger one, if the workers can hold it
-HELD = 10**7  # pixels a worker: about 100 bytes of each stay there from step to step
-SAMPLES = 1024  # parts that stand for what is larger still
-SIDE = 64  # pixels of the result: about the side of each, without its rim
-SHARE = 128  # of those in one task: the fewer tasks, the less Dask has to do between them
-RIM = 0.5  # of a tile's overlap, about each of those
 RETRIES = 2  # of a tile that failed
+ACCIDENTS = 16  # tiles: if more fail, something is wrong that does not pass
+AHEAD = 4  # small pages looked at together, for every thread
 
 
 @dataclass(frozen=True)
 class TileReport:
-    """How a repair by tiles went; `sigma` in the picture's units, `resumed` tiles were there from an earlier run."""
+    """How a repair by tiles went.
+
+    Attributes
+    ----------
+    tiles, resumed : int
+        Of all pages; those that were there from an earlier run.
+    sigma : float
+        The noise in the picture's units, on average over pages.
+    tile, overlap : int
+        In pixels of the input.
+    data_range : float
+        The value of white.
+    sigmas, bounds : tuple
+        Of each page: its noise, and between which values its result lies, or None.
+    layout : str
+        How the axes were read: "12 pages of 512x512 pixels".
+    lost : tuple of str
+        What of the source besides pixels does not stand in the target, a line each.
+    """
 
     tiles: int
     resumed: int
     sigma: float
     tile: int
     overlap: int
+    data_range: float = 1.0
+    sigmas: tuple[float, ...] = ()
+    bounds: tuple[Pair | None, ...] = ()
+    layout: str = ""
+    lost: tuple[str, ...] = ()
+
+    @property
+    def pages(self) -> int:
+        """How many were repaired, one after the other."""
+        return len(self.sigmas)
 
 
 def repair_picture(
@@ -59,6 +91,8 @@ def repair_picture(
     mask: Any = None,
     tile: int = 1024,
     overlap: int | None = None,
+    channel_axis: ChannelAxis = "auto",
+    alpha: bool | None = None,
     client: Any = None,
     force: bool = False,
     callback: Callable[[int, int], object] | None = None,
@@ -73,249 +107,297 @@ def repair_picture(
     ----------
     task : {"denoise", "inpaint", "upscale", "deblur"}
     source : path, zarr array, Dask array or NumPy array
-        (h, w), or (h, w, channels) with 2 to 4 of them; a path names a zarr array or a tiled TIFF that the
-        workers see too.
+        (h, w), pages of it (..., h, w), or either with channels last; a path names a zarr array or a tiled TIFF that
+        the workers see too. Each page is repaired on its own, with its own noise if that is estimated.
     target : path
         Of the result, a zarr array or a (Big)TIFF by its ending; on a disk that the workers see too.
     mask : the same kinds as `source`, optional
-        For "inpaint": (h, w), True or not zero where a pixel is missing.
+        For "inpaint": (h, w) for all pages, or one for each; True or not zero where a pixel is missing.
     tile : int
         Side of a tile in pixels. A worker needs about 50 bytes a pixel and thread.
     overlap : int, optional
         How far a tile looks beyond its border; chosen from the task if not given.
+    channel_axis : {"auto", -1, None}
+        Whether the last axis is of channels. "auto": as a TIFF says; of arrays, if there are three axes of which the
+        last is at most 4 long and the others are longer. All other leading axes count pages.
+    alpha : bool, optional
+        Whether the last channel is transparency, which is kept as it is. By default as a TIFF says; not in arrays.
     client : distributed.Client, optional
         The cluster; without it a local one, as long as the call lasts.
     force : bool
-        Replace a target that exists, and forget tiles of another repair.
+        Replace a picture at `target`, and forget tiles of another repair. Nothing else is ever replaced or removed.
     callback : callable, optional
         Called with the number of tiles done and of all, after each.
     **options
-        Those of the task: sigma, factor, kernel, operator, weight, quality, grouping, data_range. A `sigma` left out of
-        "denoise" or "deblur" is estimated over the whole picture.
+        Those of the task: sigma, factor, kernel, operator, weight, quality, grouping, data_range, bounds. A `sigma`
+        left out of "denoise" or "deblur" is estimated over the whole page, and bounds that depend on the values are
+        told from them.
+
+    Returns
+    -------
+    TileReport
+
+    Examples
+    --------
+    >>> from cosparse import cluster
+    >>> report = cluster.repair_picture("denoise", "scan.zarr", "clean.zarr")  # doctest: +SKIP
     """
     goal = Path(target)
-    if goal.suffix.lower() not in (".zarr", *TIFF):
-        raise ValueError(f"target: {goal} does not say what to write; end it with .zarr or .tif")
-    if goal.exists() and not force:
-        raise FileExistsError(f"{goal}: exists; pass force=True (--force) to replace it")
-    if not goal.parent.is_dir():
-        raise FileNotFoundError(f"{goal}: the folder {goal.parent} does not exist; create it first")
+    check_target(goal, force)
     with using(client) as own:
         if isinstance(source, str | os.PathLike):
             source = OnDisk(source)
-        job = _Job(task, source, mask, goal, tile, overlap, dict(options))
-        return job.run(own, force, callback)
+        with naming(source):
+            job = _Job(task, source, mask, goal, tile, overlap, dict(options), channel_axis, alpha)
+            return job.run(own, force, callback)
 
 
 class _Job:
     """One repair: its arrays, its grid, and the folder of its finished tiles."""
 
     def __init__(
-        self, task: str, source: Any, mask: Any, goal: Path, tile: int, overlap: int | None, options: dict[str, Any]
-    ) -> None:
+        self, task: str, source: Any, mask: Any, goal: Path, tile: int, overlap: int | None, options: dict[str, Any],
+        channel_axis: ChannelAxis = "auto", alpha: bool | None = None,
+    ) -> None:  # fmt: skip
         self.source, self.goal, self.part = source, goal, goal.with_name(goal.name + ".part")
-        check(task, source, mask, options)
-        colour = source.ndim == 3
-        options.setdefault("data_range", None)
-        if options["data_range"] is None:
-            options["data_range"] = default_range(source.dtype, name="source")
-        operator = resolve(options.pop("operator", None), options.get("quality", "balanced"))
-        self.work = Work(task, operator, options, colour)
+        check(task, mask, options)
+        as_dask(source)  # refuses what is no array
+        self.layout = layout_of(source, channel_axis, alpha)
+        self.pages = self.layout.pages
+        options = {"quality": "balanced", "bounds": "auto", **options, "alpha": self.layout.alpha}
+        if options.get("data_range") is None:
+            options["data_range"] = default_range(source.dtype, name=named(source))
+        if not isinstance(options["bounds"], str) or options["bounds"] != "auto":
+            options["bounds"] = stated(options["bounds"])
+        if isinstance(options.get("kernel"), str):
+            options["kernel"] = named_kernel(options["kernel"])
+        operator = resolve(options.pop("operator", None), options["quality"])
+        self.work = Work(task, operator, options, self.layout.channels is not None)
         # The steps between patches do not depend on the noise.
-        chosen = plan(task, 1.0, options.get("quality", "balanced"), options.get("weight"), operator)
+        chosen = plan(task, 1.0, options["quality"], options.get("weight"), operator)
         self.unit = unit_of(self.work, min(chosen.stride, *operator.patch_shape))
         self.overlap = overlap_of(self.work, self.unit) if overlap is None else -(-overlap // self.unit) * self.unit
-        self.grid: Grid = divided(source.shape, tile, self.overlap, self.work.factor, self.unit)
+        self.grid: Grid = divided(self.layout.size, tile, self.overlap, self.work.factor, self.unit)
         self.tile = tile
-        self.array = as_dask(source, self.grid.chunks)
-        self.mask = None
+        self.array = as_dask(source, self.layout.chunks(self.grid.chunks))
+        self.mask, self.mask_identity = None, ""
         if mask is not None:
             found = as_dask(mask, name="mask")
-            if found.shape != source.shape[:2]:
-                raise ValueError(f"mask: has shape {found.shape}, the picture {source.shape[:2]}; they must agree")
-            self.mask = found.rechunk(self.grid.chunks).astype(bool)
+            pages = (*self.layout.leading, *self.layout.size)
+            if found.shape not in (pages, self.layout.size):
+                raise ValueError(f"mask: has shape {found.shape}, the picture {pages}; they must agree")
+            self.mask = found.rechunk(((1,) * (found.ndim - 2)) + self.grid.chunks).astype(bool)
+            self.mask_identity = identity_of(mask)
+
+    def page(self, number: int) -> Page:
+        """One of the pages, and what is to be done there."""
+        place = self.pages[number]
+        mask = self.mask if self.mask is None or self.mask.ndim == 2 else self.mask[place]
+        return Page(self.array[place], mask, self.work, self.grid, self.unit)
 
     def run(self, client: Any, force: bool, callback: Callable[[int, int], object] | None) -> TileReport:
-        import zarr
-
-        paths = self._prepared(client, force)
-        places = self.grid.places
-        todo = [place for place in places if not self._marker(place).exists()]
-        resumed = len(places) - len(todo)
+        """All pages, in turn, or some at a time if they are small; then the result under its name."""
+        self._begin(force)
+        there = {name for name in os.listdir(self.part / "done") if not name.startswith(".")}
+        count, tiles = len(self.pages), len(self.grid.places)
+        resumed = len(there)
         if resumed:
-            log.info("%s: %d of %d tiles are there already", self.part, resumed, len(places))
-        store = self.part / "tiles.zarr"
-        if not store.exists():
-            factor, first = self.work.factor, self.grid.chunks
-            shape = (*(side * factor for side in self.source.shape[:2]), *self.source.shape[2:])
-            chunks = (*(sides[0] * factor for sides in first), *self.source.shape[2:])
-            with explained(self.goal):
-                fresh = self.part / "fresh.zarr"
-                zarr.create_array(fresh, shape=shape, chunks=chunks, dtype=self.source.dtype, overwrite=True)
-                os.replace(fresh, store)
-        self._repair(client, paths, todo, resumed, callback)
-        self._finish(store)
-        return TileReport(len(places), resumed, self.work.options.get("sigma") or 0.0, self.tile, self.overlap)
+            log.info("%s: %d of %d tiles are there already", self.part, resumed, count * tiles)
+        together = AHEAD * max(1, sum(client.nthreads().values())) if self.page(0).small else 1
+        report = _Tally(callback, resumed, count * tiles)
+        sigmas: list[float] = []
+        bounds: list[Pair | None] = []
+        for first in range(0, count, together):
+            numbers = range(first, min(first + together, count))
+            try:
+                found = self._found(client, numbers)
+                lost = self._store()
+            except BaseException:
+                if not os.listdir(self.part / "done"):
+                    cleared(self.part)  # nothing to go on from
+                raise
+            for number in numbers:
+                sigmas.append(float(self.work.knowing(**found[number].options).options.get("sigma") or 0.0))
+                bounds.append(self._bounds(found[number]))
+            todo = [(number, place) for number in numbers for place in self.grid.places]
+            todo = [one for one in todo if _mark(*one) not in there]
+            self._repair(client, found, todo, report)
+        lost = self._finish(force, lost)
+        for line in lost:
+            log.warning("%s: %s", self.goal, line)
+        return TileReport(
+            count * tiles, resumed, float(np.mean(sigmas)), self.tile, self.overlap, self.work.options["data_range"],
+            tuple(sigmas), tuple(bounds), str(self.layout), lost,
+        )  # fmt: skip
 
-    def _prepared(self, client: Any, force: bool) -> list[Any]:
-        """The folder for this repair, with the noise level and the steps that all its tiles share."""
-        record = self.part / "job.json"
-        identity = self._fingerprint()
-        if self.part.exists():
-            saved = json.loads(record.read_text()) if record.exists() else {}
-            differing = [name for name, value in identity.items() if saved.get("job", {}).get(name) != value]
-            if saved and not differing:
-                self.work.options.update(saved["found"])
-                return [[tuple(step) for step in path] for path in saved["paths"]]
-            if saved and not force:
+    def _begin(self, force: bool) -> None:
+        """The folder for this repair: a new one, or that of an earlier run of the same."""
+        asked = self._identity()
+        saved = begun(self.part)
+        if saved is not None:
+            others = differing(saved["job"], asked) if saved.get("format") == FORMAT else ["version"]
+            if not others:
+                return
+            if not force:
                 raise FileExistsError(
-                    f"{self.part}: holds tiles of another repair, which differs in {', '.join(differing)}; "
+                    f"{self.part}: holds tiles of another repair, which differs in {', '.join(others)}; "
                     "remove it, or pass force=True (--force)"
                 )
-            shutil.rmtree(self.part)
-        found: dict[str, float] = {}
-        options = self.work.options
-        if self.work.task in ("denoise", "deblur") and options.get("sigma") is None:
-            found["sigma"] = self._level(client)
-            options.update(found)
-        paths = self._paths(client)
+            cleared(self.part)
         with explained(self.goal):
-            (self.part / "done").mkdir(parents=True)
-            with replacing(record) as temporary:
-                temporary.write_text(json.dumps({"job": identity, "found": found, "paths": paths}))
-        return paths
+            self.part.mkdir(exist_ok=True)
+            with replacing(self.part / RECORD) as temporary:
+                temporary.write_text(json.dumps({"format": FORMAT, "job": asked}))
+            for name in ("done", "pages"):
+                (self.part / name).mkdir(exist_ok=True)
 
-    def _level(self, client: Any) -> float:
-        """The noise in the picture's units."""
-        from dask.delayed import delayed
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same for a run to go on from another's tiles."""
+        return described(
+            version=cosparse.__version__, task=self.work.task, operator=self.work.operator, **self.work.options,
+            source=identity_of(self.source), layout=str(self.layout), mask=self.mask_identity, tile=self.tile,
+            overlap=self.overlap,
+        )  # fmt: skip
 
-        span = self.work.options["data_range"]
-        if self._pixels > WHOLE:
-            return estimate_level(client, self.array, span)
-        axis = -1 if self.work.colour else None
-        whole = delayed(cosparse.estimate_sigma, pure=False)(self.array, data_range=span, channel_axis=axis)
-        return float(gathered(client, client.compute(whole)))
+    def _store(self) -> tuple[str, ...]:
+        """An empty array for the tiles, if there is none yet; returns what of the source it cannot keep."""
+        import zarr
 
-    @property
-    def _pixels(self) -> int:
-        """Of the result."""
-        height, width = self.source.shape[:2]
-        return int(height * width * self.work.factor**2)
+        factor = self.work.factor
+        told, lost = description_of(self.source).enlarged(factor).for_zarr(len(self.layout.shape()))
+        store, fresh = self.part / "tiles.zarr", self.part / "fresh.zarr"
+        if not store.exists():
+            sides = tuple(sides[0] * factor for sides in self.grid.chunks)
+            chunks = (*(1 for _ in self.layout.leading), *sides, *self.layout.last)
+            with explained(self.goal):
+                zarr.create_array(
+                    fresh, shape=self.layout.shape(factor), chunks=chunks, dtype=self.source.dtype, overwrite=True,
+                    **told,
+                )  # fmt: skip
+                os.replace(fresh, store)
+        return lost
 
-    def _paths(self, client: Any) -> list[Any]:
-        """The steps that all tiles take: the whole picture's own, or those of samples from all over it."""
-        from dask.delayed import delayed
-
-        if self._pixels <= WHOLE:
-            whole = self._samples([((0, 0), 1.0)], max(self.source.shape[:2]))
-            task = delayed(find_paths, pure=False)(self.work, *whole)
-            return gathered(client, client.compute(task))  # type: ignore[no-any-return]
-        covered = self._pixels <= HELD * len(client.nthreads())
-        side = max(1, round((COVER if covered else SIDE) / (self.work.factor * self.unit))) * self.unit
-        rows, columns = (-(-size // side) for size in self.source.shape[:2])
-        if covered:
-            chosen, rim, together = [(place, 1.0) for place in np.ndindex(rows, columns)], 2.0, 1
+    def _found(self, client: Any, numbers: Sequence[int]) -> dict[int, Found]:
+        """Noise, bounds and steps of some pages, kept for a later run."""
+        found: dict[int, Found] = {}
+        unseen = []
+        for number in numbers:
+            saved = self.part / "pages" / f"{number}.json"
+            if saved.exists():
+                told = json.loads(saved.read_text())
+                found[number] = Found(told["options"], [[tuple(step) for step in path] for path in told["paths"]])
+            else:
+                unseen.append(number)
+        pages = [self.page(number) for number in unseen]
+        if pages and pages[0].small:
+            new = gathered(client, client.compute([page.examined() for page in pages]))
         else:
-            chosen, rim, together = representative(self._interest(client, side), SAMPLES), RIM, SHARE
-        shares = [
-            delayed(listen, pure=False)(self.work, *self._samples(chosen[first : first + together], side, rim))
-            for first in range(0, len(chosen), together)
-        ]
-        return survey(OnWorkers(client), client.compute(shares))
+            new = [page.found(client) for page in pages]
+        for number, one in zip(unseen, new, strict=True):
+            with explained(self.goal), replacing(self.part / "pages" / f"{number}.json") as temporary:
+                temporary.write_text(json.dumps({"options": one.options, "paths": one.paths}))
+            found[number] = one
+        return found
 
-    def _samples(
-        self, places: list[tuple[Cell, float]], side: int, rim: float = 0.0
-    ) -> tuple[list[Any], list[Any], list[Sample]]:
-        """Crops of the picture with `rim` times the overlap about them, of its mask, and what is said of each."""
-        width = math.ceil(rim * overlap_of(self.work.first_pass(), self.unit) / self.unit) * self.unit
-        samples = [sampled(place, self.source.shape, side, width, weight) for place, weight in places]
-        masks = [None if self.mask is None else self.mask[sample.region] for sample in samples]
-        return [self.array[sample.region] for sample in samples], masks, samples
+    def _bounds(self, found: Found) -> Pair | None:
+        """Between which values the result of a page lies."""
+        bounds = found.options.get("bounds", self.work.options["bounds"])
+        return type_bounds(np.dtype(self.source.dtype)) if bounds == "auto" else stated(bounds)
 
-    def _interest(self, client: Any, side: int) -> Any:
-        """How much there is to do in each square of a grid: its contrast, or how known and missing pixels mix there."""
-        import dask.array as da
+    def _repair(self, client: Any, found: dict[int, Found], todo: list[tuple[int, Cell]], report: _Tally) -> None:
+        """These tiles; those that failed for a reason that may pass, once more and again when the others are done."""
+        for left in range(RETRIES, -1, -1):
+            if todo:
+                todo = self._tried(client, found, todo, report, patient=left > 0)
 
-        seen = self.array if self.mask is None else self.mask
-        sides = {0: side, 1: side, **dict(enumerate(seen.shape[2:], 2))}
-        padded = da.pad(seen, [(0, -size % sides[axis]) for axis, size in enumerate(seen.shape)], mode="edge")
-        coarse = padded.rechunk({axis: max(1, 1024 // side) * side for axis in (0, 1)})
-        found = gathered(client, client.compute(da.coarsen(np.std, coarse, sides)))
-        found = np.nan_to_num(found.reshape(found.shape[:2]))
-        # Only where nothing is noisy can flat squares be left out.
-        return found if self.mask is not None and not self.work.options.get("sigma") else found + found.mean()
-
-    def _repair(self, client: Any, paths: list[Any], todo: list[Cell], done: int, callback: Any) -> None:
-        import dask.array as da
+    def _tried(
+        self, client: Any, found: dict[int, Found], todo: list[tuple[int, Cell]], report: _Tally, patient: bool
+    ) -> list[tuple[int, Cell]]:
+        """Tiles that failed, if it may pass and one is patient; anything else is raised."""
         from dask.delayed import delayed
         from distributed import as_completed
 
-        if not todo:
-            return
+        write = delayed(write_tile, pure=False)
+        blocks = {number: self._repaired(number, found[number]) for number in {number for number, _ in todo}}
+        tasks = [
+            write(blocks[number][place], str(self.part), _mark(number, place), self.pages[number],
+                  self.grid.target(place))
+            for number, place in todo
+        ]  # fmt: skip
+        futures = client.compute(tasks)
+        which = {future.key: one for future, one in zip(futures, todo, strict=True)}
+        failed: list[tuple[int, Cell]] = []
+        try:
+            with while_staffed(client, lambda: futures), explained(self.goal, self.part):
+                ready: Any = as_completed(futures, client.loop, with_results=True, raise_errors=False)
+                for future, outcome in ready:
+                    if future.status == "finished":
+                        report.one_more()
+                        future.release()
+                        continue
+                    problem = outcome[1] if isinstance(outcome, tuple) else outcome
+                    accident = future.status == "error" and may_pass(problem) and len(failed) < ACCIDENTS
+                    if not (patient and accident):
+                        raise problem
+                    log.info("%s: a tile failed and is tried again (%s)", self.goal, problem)
+                    failed.append(which[future.key])
+        finally:
+            client.cancel(futures, force=True)
+        return failed
+
+    def _repaired(self, number: int, found: Found) -> Any:
+        """The tiles of a page, as an array of Dask's delayed blocks."""
+        import dask.array as da
+        from dask.delayed import delayed
+
+        page = self.page(number)
         factor, sides = self.work.factor, self.grid.chunks
-        inputs = [self.array]
-        if self.mask is not None:
-            inputs.append(self.mask[..., None] if self.work.colour else self.mask)
-        depth = {axis: self.overlap if axis < 2 else 0 for axis in range(self.array.ndim)}
+        inputs = [page.array]
+        if page.mask is not None:
+            inputs.append(page.mask[..., None] if self.work.colour else page.mask)
+        depth = {axis: self.overlap if len(page.array.chunks[axis]) > 1 else 0 for axis in range(page.array.ndim)}
         # As tasks of their own, so that they are sent once to each worker and not along with every tile.
+        work = self.work.knowing(**found.options)
         shared = {
             name: delayed(value, traverse=False)
-            for name, value in (("work", self.work), ("grid", self.grid), ("paths", paths))
+            for name, value in (("work", work), ("grid", self.grid), ("paths", found.paths))
         }
         repaired = da.map_overlap(
             repair_block, *inputs, depth=[depth] * len(inputs), boundary="none", trim=False, allow_rechunk=False,
-            align_arrays=False, dtype=self.source.dtype, meta=np.empty((0,) * self.array.ndim, self.source.dtype),
-            chunks=tuple(tuple(side * factor for side in axis) for axis in sides) + self.array.chunks[2:], **shared,
+            align_arrays=False, dtype=self.source.dtype, meta=np.empty((0,) * page.array.ndim, self.source.dtype),
+            chunks=tuple(tuple(side * factor for side in axis) for axis in sides) + page.array.chunks[2:], **shared,
         )  # fmt: skip
-        blocks = repaired.to_delayed().reshape(repaired.numblocks[:2])
-        write = delayed(write_tile, pure=False)
-        tasks = [write(blocks[place], str(self.part), place, self.grid.target(place)) for place in todo]
-        futures = client.compute(tasks, retries=RETRIES)
-        try:
-            with while_staffed(client, lambda: futures), explained(self.goal, self.part):
-                for future, outcome in as_completed(futures, client.loop, with_results=True, raise_errors=False):
-                    if future.status != "finished":
-                        raise outcome[1] if isinstance(outcome, tuple) else outcome
-                    done += 1
-                    if callback is not None:
-                        callback(done, len(self.grid.places))
-                    future.release()
-        finally:
-            client.cancel(futures, force=True)
+        return repaired.to_delayed().reshape(repaired.numblocks[:2])
 
-    def _finish(self, store: Path) -> None:
-        """The result under its own name, and nothing else left."""
+    def _finish(self, force: bool, lost: tuple[str, ...]) -> tuple[str, ...]:
+        """The result under its own name, and nothing else left; returns what of the source is not in it."""
+        store = self.part / "tiles.zarr"
+        check_target(self.goal, force)  # hours may have passed
         with explained(self.goal, self.part):
             if self.goal.suffix.lower() in TIFF:
+                description = description_of(self.source).enlarged(self.work.factor)
                 with replacing(self.goal) as temporary:
-                    metadata = self.source.metadata if isinstance(self.source, OnDisk) else {}
-                    write_tiff(store, temporary, metadata, self.work.colour)
+                    lost = write_tiff(store, temporary, self.goal, self.layout, description)
             else:
                 if self.goal.exists():
                     os.replace(self.goal, self.part / "replaced.zarr")
                 os.replace(store, self.goal)
-            shutil.rmtree(self.part)
+            cleared(self.part)
+        return lost
 
-    def _marker(self, place: Cell) -> Path:
-        return self.part / "done" / f"{place[0]}.{place[1]}"
 
-    def _fingerprint(self) -> dict[str, Any]:
-        """What must be the same for a run to go on from another's tiles."""
-        from dask.base import tokenize
+class _Tally:
+    """Tells a callback how many tiles are done."""
 
-        options = {
-            name: np.asarray(value).tolist() if isinstance(value, np.ndarray) else value
-            for name, value in sorted(self.work.options.items())
-        }
-        operator = self.work.operator
-        parts = operator.matrix.tobytes() + operator.weights.tobytes()
-        return {
-            "version": cosparse.__version__,
-            "task": self.work.task,
-            "options": json.loads(json.dumps(options, default=repr)),
-            "operator": hashlib.blake2b(parts, digest_size=16).hexdigest(),
-            "source": tokenize(self.source),
-            "mask": "" if self.mask is None else self.mask.name,
-            "tile": self.tile,
-            "overlap": self.overlap,
-        }
+    def __init__(self, callback: Callable[[int, int], object] | None, done: int, total: int) -> None:
+        self.callback, self.done, self.total = callback, done, total
+
+    def one_more(self) -> None:
+        self.done += 1
+        if self.callback is not None:
+            self.callback(self.done, self.total)
+
+
+def _mark(number: int, place: Cell) -> str:
+    """What a finished tile of a page is noted as."""
+    return f"{number}.{place[0]}.{place[1]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
+from cosparse.cluster.described import Description, of_tiff, of_zarr
+from cosparse.cluster.layout import Layout, named
 from cosparse.codecs.disk import shown_name
 from cosparse.codecs.samples import one_line
-from cosparse.images import default_range
+from cosparse.identity import digest, stored
+from cosparse.images import default_range, float_range
 
 STRIP = 256 << 20  # bytes: a TIFF whose pieces are larger cannot be read region by region
 TIFF = (".tif", ".tiff")
+LOOKED_AT = 2**20  # values of a float picture, at most about, from which its range is told
 
 
 def is_zarr(path: Any) -> bool:
@@ -32,30 +37,40 @@ def is_zarr(path: Any) -> bool:
 class OnDisk:
     """A picture in a file, as far as Dask needs to know it: shape, type, and regions on demand.
 
-    Only the path travels to the workers, which must see the file under the same name.
+    Only the path travels to the workers, which must see the file under the same name. `shown` is what errors call it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, shown: object = None) -> None:
         self.path = os.fspath(path)
-        shown = shown_name(self.path)
+        self.shown = shown_name(shown or self.path)
         if not Path(self.path).exists():
-            raise FileNotFoundError(f"{shown}: no such file or folder; check the path")
+            raise FileNotFoundError(f"{self.shown}: no such file or folder; check the path")
+        self.colour: bool | None = None
+        """Whether the last axis is of channels; None if the file does not say."""
+        self.alpha = False
+        """Whether the last channel is transparency."""
         with self._opened() as array:
             self.shape: tuple[int, ...] = tuple(array.shape)
             self.dtype: np.dtype[Any] = np.dtype(array.dtype)
             piece = int(np.prod(array.chunks)) * self.dtype.itemsize
+            if is_zarr(self.path):
+                self.description = of_zarr(array, Path(self.path).resolve())
+            else:
+                self.description = self._of_tiff()
         self.ndim = len(self.shape)
-        self.metadata = {} if is_zarr(self.path) else _described(self.path)
+        self.identity = digest([], stored(self.path), str(self.shape), self.dtype.str)
+        """The file as it is now."""
         if piece > STRIP:
             raise ValueError(
-                f"{shown}: is stored in pieces of {piece >> 20} MB, too large to read region by region; save it tiled"
+                f"{self.shown}: is stored in pieces of {piece >> 20} MB, too large to read region by region; "
+                "save it tiled"
             )
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         import zarr
 
-        shown = shown_name(self.path)
+        shown = self.shown
         if not is_zarr(self.path):
             import tifffile
 
@@ -79,40 +94,69 @@ class OnDisk:
         with self._opened() as array:
             return np.asarray(array[key])
 
-    def __dask_tokenize__(self) -> tuple[str, tuple[int, ...], float]:
-        return self.path, self.shape, self.changed
+    def __dask_tokenize__(self) -> str:
+        return self.identity
 
-    @property
-    def changed(self) -> float:
-        """When the file was last written."""
-        place = Path(self.path)
-        inside = next((place / name for name in ("zarr.json", ".zarray") if (place / name).exists()), place)
-        return inside.stat().st_mtime
+    def _of_tiff(self) -> Description:
+        """What a TIFF says of itself; refuses what tiles would get wrong."""
+        import tifffile
+
+        with tifffile.TiffFile(self.path) as file:
+            series = file.series[0]
+            page: Any = series.levels[0].pages[0]
+            if page.photometric not in (1, 2):
+                raise ValueError(f"{self.shown}: its colours are {page.photometric.name}; save it as grey or RGB")
+            self.colour = series.axes.endswith("S")
+            if page.axes == "SYX" or not series.axes.rstrip("S").endswith("YX"):
+                raise ValueError(f"{self.shown}: keeps its colours in planes ({series.axes}); save them interleaved")
+            if int(page.tags.valueof(274, 1)) != 1:
+                raise ValueError(f"{self.shown}: is stored turned; save it upright")
+            extra = list(map(int, page.extrasamples))
+            if 1 in extra:
+                raise ValueError(f"{self.shown}: its colours are premultiplied by alpha; save them straight")
+            self.alpha = extra[-1:] == [2]
+            return of_tiff(file)
 
 
-def _described(path: str) -> dict[str, Any]:
-    """What a TIFF says of itself; refuses what tiles would get wrong."""
-    import tifffile
+def identity_of(source: Any) -> str:
+    """A name for a picture or a mask as it is now: files by place, sizes and times, arrays by their content."""
+    import zarr
+    from dask.base import tokenize
 
-    shown = shown_name(path)
-    with tifffile.TiffFile(path) as file:
-        page: Any = file.series[0].levels[0].pages[0]
-        if page.photometric not in (1, 2):
-            raise ValueError(f"{shown}: its colours are {page.photometric.name}; save it as grey or RGB")
-        if page.axes == "SYX":
-            raise ValueError(f"{shown}: keeps its colours in planes; save them interleaved")
-        if int(page.tags.valueof(274, 1)) != 1:
-            raise ValueError(f"{shown}: is stored turned; save it upright")
-        if 1 in map(int, page.extrasamples):
-            raise ValueError(f"{shown}: its colours are premultiplied by alpha; save them straight")
-        found: dict[str, Any] = {"iccprofile": page.iccprofile}
-        if 282 in page.tags and page.resolutionunit in (2, 3):
-            found |= {"resolution": page.get_resolution(), "resolutionunit": int(page.resolutionunit)}
-        return found
+    if isinstance(source, str | os.PathLike):
+        source = OnDisk(source)
+    if isinstance(source, OnDisk):
+        return source.identity
+    if isinstance(source, zarr.Array):
+        kind = (str(source.store_path), str(source.shape), source.dtype.str)
+        place = folder_of(source)
+        if place is not None:
+            return digest([], stored(place), *kind)
+        in_memory = isinstance(source.store, zarr.storage.MemoryStore)
+        return digest([source[:]] if in_memory else [], *kind[not in_memory :])
+    return str(tokenize(source))
+
+
+def folder_of(array: Any) -> Path | None:
+    """Where a zarr array is on this machine's disks: its folder, or the archive it is in."""
+    root = getattr(array.store, "root", None)
+    if root is not None:
+        return Path(str(root), array.path)
+    archive = getattr(array.store, "path", None)
+    return Path(archive) if isinstance(archive, str | os.PathLike) and Path(archive).is_file() else None
+
+
+def description_of(source: Any) -> Description:
+    """What a source says of its pixels."""
+    import zarr
+
+    if isinstance(source, OnDisk):
+        return source.description
+    return of_zarr(source, folder_of(source)) if isinstance(source, zarr.Array) else Description()
 
 
 def as_dask(source: Any, chunks: tuple[tuple[int, ...], ...] | None = None, *, name: str = "source") -> Any:
-    """A path, zarr array, NumPy array or Dask array as a Dask array, in the given chunks of the first two axes."""
+    """A path, zarr array, NumPy array or Dask array as a Dask array, in the given chunks."""
     import dask.array as da
     import zarr
 
@@ -120,8 +164,6 @@ def as_dask(source: Any, chunks: tuple[tuple[int, ...], ...] | None = None, *, n
         source = OnDisk(source)
     if not isinstance(source, da.Array | OnDisk | zarr.Array | np.ndarray):
         raise ValueError(f"{name}: expected a path, a zarr, Dask or NumPy array, got {type(source).__name__}")
-    if chunks is not None:
-        chunks = (*chunks, *((side,) for side in source.shape[2:]))
     if isinstance(source, da.Array):
         return source if chunks is None else source.rechunk(chunks)
     asked: Any = "auto" if chunks is None else chunks
@@ -129,45 +171,63 @@ def as_dask(source: Any, chunks: tuple[tuple[int, ...], ...] | None = None, *, n
     return da.from_array(source, chunks=asked, asarray=True, inline_array=True, meta=like)
 
 
-def value_range(client: Any, array: Any) -> float:
-    """The value of white, by the rule of :class:`cosparse.images.Picture`: of floats it depends on all of them."""
-    import dask.array as da
+def value_range(client: Any, source: Any, layout: Layout) -> float:
+    """The value of white, as of image files: by the type, of floats by where the bulk of their values lies.
 
-    if array.dtype.kind != "f":
-        return default_range(array.dtype, name="source")
-    finite = da.where(da.isfinite(array), array, np.nan)
-    low, high = gathered(client, client.compute([da.nanmin(finite), da.nanmax(finite)]))
-    return 1.0 if low >= 0 and high <= 1 else max(255.0, float(high))
+    The percentiles are those of every k-th row and column of all pages, about a million values, transparency left out.
+    """
+    if source.dtype.kind != "f":
+        return default_range(source.dtype, name=named(source))
+    seen = gathered(client, client.compute(thinned(as_dask(source), layout)))
+    finite = seen[np.isfinite(seen)]
+    if finite.size == 0:
+        return 1.0
+    low, high = np.percentile(finite.astype(float), (1, 99))
+    return float_range(float(low), float(high))
 
 
-def write_tiff(store: Path, target: Path, metadata: dict[str, Any], colour: bool) -> None:
-    """A zarr array as a tiled TIFF, BigTIFF where it needs to be, a row of tiles at a time."""
+def thinned(array: Any, layout: Layout, count: int = LOOKED_AT) -> Any:
+    """About `count` pixels of an array, the same ones every time, evenly from everywhere; without transparency."""
+    seen = array[..., :-1] if layout.alpha else array
+    excess = math.prod((*layout.leading, *layout.size)) / count
+    step = max(1, round(excess**0.5))
+    rows, columns = (min(step, max(1, side // 16)) for side in layout.size)
+    # What short sides cannot give up is left out of the first axis of pages.
+    most = layout.leading[0] if layout.leading else 1
+    pages = min(most, max(1, round(excess / (rows * columns))))
+    steps = [pages, *(1 for _ in layout.leading[1:])] if layout.leading else []
+    return seen[tuple(slice(step // 2, None, step) for step in (*steps, rows, columns))]
+
+
+def write_tiff(store: Path, target: Path, goal: Path, layout: Layout, description: Description) -> tuple[str, ...]:
+    """A zarr array as a tiled TIFF, BigTIFF where it needs to be, a row of tiles at a time; returns what is lost so."""
     import tifffile
     import zarr
 
     array: Any = zarr.open_array(store, mode="r")
-    side = 512
-    height, width = array.shape[:2]
-    channels = array.shape[2] if colour else 1
-    depth = () if not colour else (channels,)
+    side, last, first = 512, layout.last, len(layout.leading)
+    height, width = array.shape[first : first + 2]
 
     def tiles() -> Any:
-        for top in range(0, height, side):
-            band = np.asarray(array[top : top + side])
-            for left in range(0, width, side):
-                piece = band[:, left : left + side]
-                full = np.zeros((side, side, *depth), array.dtype)
-                full[: piece.shape[0], : piece.shape[1]] = piece
-                yield full
+        for page in layout.pages:
+            for top in range(0, height, side):
+                band = np.asarray(array[(*page, slice(top, top + side))])
+                for left in range(0, width, side):
+                    piece = band[:, left : left + side]
+                    full = np.zeros((side, side, *last), array.dtype)
+                    full[: piece.shape[0], : piece.shape[1]] = piece
+                    yield full
 
-    options: dict[str, Any] = {"photometric": "rgb" if channels >= 3 else "minisblack", **metadata}
-    if colour:
+    opened, options, lost = description.for_tiff(goal, array.shape, array.dtype, bool(last), first)
+    colours = (layout.channels or 1) - layout.alpha
+    options["photometric"] = "rgb" if colours == 3 else "minisblack"
+    if last:
         options["planarconfig"] = "contig"
-    if channels in (2, 4):
-        options["extrasamples"] = [2]
-    size = int(np.prod(array.shape)) * array.dtype.itemsize
-    with tifffile.TiffWriter(target, bigtiff=size > 3 << 30) as file:
+        extra = last[0] - (3 if colours == 3 else 1)
+        options["extrasamples"] = [0] * (extra - layout.alpha) + [2] * layout.alpha
+    with tifffile.TiffWriter(target, **opened) as file:
         file.write(
             tiles(), shape=array.shape, dtype=array.dtype, tile=(side, side), compression="zlib",
-            predictor=array.dtype.kind == "u", metadata=None, software=False, **options,
+            predictor=array.dtype.kind == "u", software=False, **options,
         )  # fmt: skip
+    return lost

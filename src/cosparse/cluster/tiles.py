@@ -16,6 +16,8 @@ from cosparse.cluster.path import Path, Share, follow, heard, survey
 from cosparse.cluster.pieces import Here
 from cosparse.cluster.samples import Cell, Sample
 from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.bounds import Extremes, chosen_bounds
+from cosparse.reconstruction.planes import open_image, range_known, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.rules import GROUPING, Grouping
 
@@ -46,6 +48,32 @@ class Work:
             return None
         return GROUPING[self.task][self.options.get("quality", "balanced")]
 
+    @property
+    def unknown_noise(self) -> bool:
+        """Whether the noise is to be estimated."""
+        return self.task in ("denoise", "deblur") and self.options.get("sigma") is None
+
+    def knowing(self, **found: Any) -> Work:
+        """The same with options that were found out."""
+        return replace(self, options={**self.options, **found})
+
+    def undecided(self, dtype: np.dtype[Any]) -> bool:
+        """Whether the bounds depend on the values: then the whole picture decides, not each tile.
+
+        What has no noise is returned as it came, which needs no bounds.
+        """
+        idle = self.task == "denoise" and self.options.get("sigma") == 0
+        return self.options.get("bounds", "auto") == "auto" and dtype.kind == "f" and not idle
+
+    def bounds(self, dtype: np.dtype[Any], extremes: Extremes) -> tuple[float, float] | None:
+        """Those of a picture with such values."""
+        sigma = float(self.options.get("sigma") or 0.0)
+        return chosen_bounds("auto", dtype, self.options["data_range"], extremes, sigma)
+
+    def colours(self, pixels: Any) -> Any:
+        """Of a NumPy or Dask array, without transparency."""
+        return pixels[..., :-1] if self.options.get("alpha") else pixels
+
     def first_pass(self) -> Work:
         """The same without the second one."""
         return self if self.grouping is None else replace(self, options={**self.options, "grouping": False})
@@ -54,7 +82,11 @@ class Work:
         """The task on some of the pixels."""
         extra = () if mask is None else (mask,)
         options = {**self.options, "operator": self.operator, "channel_axis": -1 if self.colour else None}
-        result: Array = getattr(cosparse, self.task)(pixels, *extra, **options)
+        token = range_known.set(True)
+        try:
+            result: Array = getattr(cosparse, self.task)(pixels, *extra, **options)
+        finally:
+            range_known.reset(token)
         return result
 
 
@@ -126,7 +158,50 @@ def overlap_of(work: Work, unit: int) -> int:
     return -(-reach // (work.factor * unit)) * unit
 
 
-def listen(work: Work, crops: list[Array], masks: list[Array] | list[None], samples: list[Sample]) -> Share:
+@dataclass(frozen=True)
+class Found:
+    """What all tiles of a page share: options that depend on its pixels, noise and bounds, and the steps to take."""
+
+    options: dict[str, Any]
+    paths: list[Path]
+
+
+def check_values(work: Work, pixels: Array, missing: Array | None) -> None:
+    """Refuse a picture, or a sample of its values, as the task itself would if it saw the whole."""
+    seen = work.colours(pixels)
+    seen = seen.ravel() if missing is None else seen[~missing].ravel()
+    if seen.size == 0:
+        raise ValueError("mask: all pixels are missing; nothing is known to start from")
+    if seen.dtype.kind not in "bu":
+        working, caller = open_image(seen[None], work.options["data_range"], None)
+        refuse_far(working[~np.isnan(working)], caller, work.options.get("sigma"))
+
+
+def examine(work: Work, pixels: Array, missing: Array | None, alone: bool) -> Found:
+    """What is to be known of a page small enough for one task; its steps only if it has more than this one tile."""
+
+    def look() -> dict[str, Any]:
+        check_values(work, pixels, missing)
+        found: dict[str, Any] = {}
+        knowing = work
+        if work.unknown_noise:
+            span, axis = work.options["data_range"], -1 if work.colour else None
+            alpha = bool(work.options.get("alpha"))
+            found["sigma"] = cosparse.estimate_sigma(pixels, data_range=span, channel_axis=axis, alpha=alpha)
+            knowing = work.knowing(**found)
+        if knowing.undecided(pixels.dtype):
+            known = None if missing is None else ~missing
+            found["bounds"] = knowing.bounds(pixels.dtype, Extremes.of(work.colours(pixels), known))
+        return found
+
+    found = on_worker(work.version, look)
+    if alone:
+        return Found(found, [])
+    inside = (slice(0, pixels.shape[0]), slice(0, pixels.shape[1]))
+    return Found(found, find_paths(work.knowing(**found), [pixels], [missing], [Sample(inside, inside)]))
+
+
+def listen(work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> Share:
     """What the task wants to do with some samples; a task, see :func:`cosparse.cluster.path.survey`."""
     tasks, insides, weights = [], [], []
     for crop, mask, sample in zip(crops, masks, samples, strict=True):
@@ -139,7 +214,7 @@ def listen(work: Work, crops: list[Array], masks: list[Array] | list[None], samp
 
 
 def find_paths(
-    work: Work, crops: list[Array], masks: list[Array] | list[None], samples: list[Sample]
+    work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]
 ) -> list[Path]:
     """The steps that all tiles will take, found by one task from so few samples that no other need help."""
     share = listen(work, crops, masks, samples)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
 from cosparse.cluster.connection import check_workers, gathered, on_worker
+from cosparse.cluster.layout import layout_of
 from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
 from cosparse.images import find_images, read_greys
 from cosparse.kernels.fused import CHUNK
@@ -100,6 +101,7 @@ def sample_patches(
     *,
     client: Any,
     partition: int = PARTITION,
+    data_range: float | None = None,
     rng: int = 0,
 ) -> ClusterPatches:
     """Random patches as of :func:`cosparse.sample_patches`, sampled on the workers and kept there.
@@ -107,13 +109,18 @@ def sample_patches(
     Parameters
     ----------
     images : path, zarr array, Dask array, or iterable of them
-        Image files and folders, zarr arrays and Dask arrays of shape (h, w) or (h, w, 3); workers see the files under
-        the same names. Every file gives the same number of patches, every array in proportion to its area.
+        Image files and folders, zarr arrays and Dask arrays; workers see the files under the same names. Arrays are
+        read as by :func:`repair_picture`: pages along the leading axes, three channels as one grey picture, of other
+        numbers each on its own. Every file gives the same number of patches, all its pages together, and every array in
+        proportion to its area.
     size, count
         Side of a patch; how many there are to be. Where the images hold fewer, all that were found are taken.
     client : distributed.Client
     partition : int
         Patches in one piece on a worker; a multiple of 4096, rounded up to it.
+    data_range : float, optional
+        The value of white: by default that of their type, 255, 65535, or 1.0 for arrays of floats; for float files see
+        :func:`cosparse.images.float_range`.
     rng : int
         The same seed gives the same patches, whatever the cluster.
     """
@@ -136,7 +143,7 @@ def sample_patches(
         else:
             own = number % len(pieces)
             share = [(pieces[own], number // len(pieces), len(range(own, parts, len(pieces))))]
-        jobs.append((_sampled, (share, size, wanted, (rng, number))))
+        jobs.append((_sampled, (share, size, wanted, data_range, (rng, number))))
     pairs = _kept(client, jobs)
     patches = client.map(itemgetter(0), pairs, pure=False)
     problems = [line for lines in gathered(client, client.map(itemgetter(1), pairs, pure=False)) for line in lines]
@@ -157,7 +164,7 @@ def _whole(partition: int) -> int:
 
 
 def _pieces(images: Any) -> Iterable[Any]:
-    """What can be read at once: a path, or a delayed block of an array."""
+    """What can be read at once: a path, or a delayed block of one page of an array."""
     import dask.array as da
     import zarr
 
@@ -166,10 +173,13 @@ def _pieces(images: Any) -> Iterable[Any]:
         if isinstance(image, str | os.PathLike) and not is_zarr(image):
             yield from (str(path) for path in find_images(image))
             continue
-        array = as_dask(OnDisk(image) if isinstance(image, str | os.PathLike) else image, name="images")
-        if array.ndim not in (2, 3) or array.shape[2:] not in ((), (3,)):
-            raise ValueError(f"images: expected (h, w) or (h, w, 3), got shape {array.shape}")
-        sides: Any = {axis: PIECE if axis < 2 else -1 for axis in range(array.ndim)}
+        source = OnDisk(image) if isinstance(image, str | os.PathLike) else image
+        array = as_dask(source, name="images")
+        layout = layout_of(source)
+        ends = len(layout.leading)
+        sides: Any = dict.fromkeys(range(ends), 1) | {ends: PIECE, ends + 1: PIECE}
+        if layout.channels is not None:
+            sides[ends + 2] = 3 if layout.channels == 3 else 1
         yield from array.rechunk(sides).to_delayed().ravel()
 
 
@@ -188,7 +198,7 @@ def _checked(block: Any) -> Patches:
 
 
 def _sampled(
-    share: list[tuple[Any, int, int]], size: int, wanted: int, seed: tuple[int, int]
+    share: list[tuple[Any, int, int]], size: int, wanted: int, data_range: float | None, seed: tuple[int, int]
 ) -> tuple[Patches, list[str]]:
     """`wanted` patches, or the nearest multiple of the kernels' chunk that there are; and what is not readable."""
     generator, missing = np.random.default_rng(seed), wanted
@@ -197,8 +207,10 @@ def _sampled(
     for number, (piece, band, bands) in enumerate(share):
         quota = -(-missing // (len(share) - number))  # what the others lacked is made up for
         try:
-            read = read_greys(piece) if isinstance(piece, str) else None
-            pages = [np.asarray(piece)] if read is None else [page / np.float32(255) for page in read]
+            if isinstance(piece, str):
+                pages = read_greys(piece, data_range=data_range)
+            else:
+                pages = grey_images([_page(piece)], data_range)
         except ValueError as problem:
             problems.append(str(problem))
             continue
@@ -207,12 +219,20 @@ def _sampled(
                 height = grey.shape[0] - size + 1
                 grey = grey[height * band // bands : height * (band + 1) // bands + size - 1]
             part = -(-quota // (len(pages) - page))
-            found.append(_sample(grey_images([grey])[0], size, part, generator))
+            found.append(_sample(grey, size, part, generator))
             missing -= len(found[-1])
             quota -= len(found[-1])
     patches = np.concatenate(found)
     kept = len(patches) if missing == 0 or len(patches) < CHUNK else len(patches) // CHUNK * CHUNK
     return patches[:kept], problems
+
+
+def _page(block: Any) -> NDArray[Any]:
+    """A block of one page, (h, w) or (h, w, 3): without the axes that are one long, before and after."""
+    values = np.asarray(block)
+    if values.shape[-1] == 1 and values.ndim > 2:
+        values = values[..., 0]
+    return values.reshape(values.shape[-3:] if values.ndim > 2 and values.shape[-1] == 3 else values.shape[-2:])
 
 
 def _summed(patches: Patches, atoms: Matrix, penalty: Penalty) -> tuple[float, Matrix]:

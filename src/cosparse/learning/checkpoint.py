@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.files import replacing
+from cosparse.identity import described, differing
 from cosparse.optimize import State
 
 FORMAT = "cosparse-checkpoint-1"
@@ -48,7 +49,7 @@ def write(path: str | os.PathLike[str], arrays: Arrays, kind: str, settings: dic
     """Write a run's arrays and the settings they belong to."""
     from safetensors.numpy import save as serialise
 
-    blob = serialise(dict(arrays), {"format": kind, "settings": json.dumps(settings, sort_keys=True)})
+    blob = serialise(dict(arrays), {"format": kind, "settings": json.dumps(described(**settings), sort_keys=True)})
     with replacing(path) as temporary:
         temporary.write_bytes(blob)
 
@@ -75,11 +76,10 @@ def read(
             state = build({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     except (SafetensorError, ValueError, KeyError, TypeError) as problem:
         raise ValueError(f"checkpoint: {path} is not a checkpoint ({problem})") from problem
-    wanted = json.loads(json.dumps(settings))
-    differing = [name for name in wanted if saved.get(name) != wanted[name]]
-    if differing:
+    others = differing(saved, described(**settings))
+    if others:
         raise ValueError(
-            f"checkpoint: {path} belongs to another run; it differs in {', '.join(differing)}. "
+            f"checkpoint: {path} belongs to another run; it differs in {', '.join(others)}. "
             "Remove the file to start anew, or give the arguments it was made with"
         )
     return state

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import logging
 import math
 import os
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
+from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.learning import checkpoint as checkpoints
 from cosparse.learning.objective import Objective, PatchSparsity, Sparsity
@@ -190,13 +190,13 @@ def learn_operator(
     geometry = Oblique()
     first = _start(start, rows, side, objective, geometry, generator)
     fingerprint = {
-        "version": 1,
+        "version": 2,
         "rows": rows,
         "penalty": penalty.to_metadata(),
         "kappa": repr(kappa),
         "mu": repr(mu),
         "zero_mean": zero_mean,
-        "start": _digest(first),
+        "start": digest([first]),
         # The iteration limit may grow from one call to the next; the path to it is the same.
         "settings": repr(dataclasses.replace(settings, iterations=0)),
         "random_state": repr(generator.bit_generator.state),
@@ -274,10 +274,6 @@ def learn_operator(
         result.evaluations,
         result.values,
     )
-
-
-def _digest(array: NDArray[Any]) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
 
 
 def _checked_patches(patches: ArrayLike) -> NDArray[np.float32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,7 @@ _BACK = np.linalg.inv(OPPONENT.astype(float)).astype(np.float32)
 GAINS = tuple(float(np.linalg.norm(row)) for row in OPPONENT)
 
 FAR = 8.0  # data ranges: what spreads further was most likely given in other units
+range_known: ContextVar[bool] = ContextVar("range_known", default=False)  # who repairs parts looks at the whole first
 OFF = 4.0  # data ranges: values further from zero lose bits in float32, and are shifted first
 
 
@@ -152,7 +154,7 @@ def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float | None)
     too, but hardly beyond the data range.
     """
     limit = 255 * FAR + 6 * min(caller.scale(sigma or 0.0), 255.0)
-    if values.size == 0 or not float(values.max()) - float(values.min()) > limit:
+    if range_known.get() or values.size == 0 or not float(values.max()) - float(values.min()) > limit:
         return
     some = values.reshape(-1)[:: max(1, values.size // 100_000)]
     low, high = np.percentile(some, (1, 99))

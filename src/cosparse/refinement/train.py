@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
+from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.patches import grey_images
@@ -34,8 +34,20 @@ LOOSER = 6.0  # so much larger gradients end the repairs of validation: dB are s
 class RefineResult:
     """A refined operator and how the training went.
 
-    `losses` has the mean loss of every step, `validations` pairs of (step, mean PSNR of the held-out images) and
-    `operator` is the one with the best of these. `dropped` crops had no derivative.
+    Attributes
+    ----------
+    operator : AnalysisOperator
+        The one with the best validation.
+    psnr : float
+        That validation's.
+    steps : int
+        How many were taken.
+    dropped : int
+        Crops that had no derivative.
+    losses : tuple of float
+        The mean loss of every step.
+    validations : tuple of (int, float)
+        Steps, and the mean PSNR of the held-out images after each.
     """
 
     operator: AnalysisOperator
@@ -48,7 +60,17 @@ class RefineResult:
 
 @dataclass(frozen=True)
 class RefineProgress:
-    """What a callback sees after every step; `psnr` is the latest validation's."""
+    """What a callback sees after every step.
+
+    Attributes
+    ----------
+    step, steps : int
+        Which one it was, and how many there will be.
+    loss : float
+        The step's mean loss.
+    psnr : float
+        The latest validation's.
+    """
 
     step: int
     steps: int
@@ -121,6 +143,16 @@ def refine_operator(
     callback : callable, optional
         Called with a :class:`RefineProgress` after each step; returning True ends the run.
 
+    Returns
+    -------
+    RefineResult
+        The operator with the best validation, and the course of the training.
+
+    References
+    ----------
+    Y. Chen, R. Ranftl, T. Pock: Insights into analysis operator learning: from patch-based sparse models to higher order
+    MRFs. IEEE Transactions on Image Processing 23(3), 2014.
+
     Examples
     --------
     >>> import numpy as np, cosparse
@@ -144,8 +176,8 @@ def refine_operator(
         "sigma": [repr(float(low)), repr(float(high))],
         "numbers": [stride, steps, batch, crop, validations, rng],
         "rate": repr(float(rate)),
-        "start": _digest([first.coordinates, first.log_weights, first.weight_exponents, first.scale_exponents]),
-        "images": _digest(training) + _digest(held_out) if checkpoint is not None else "",
+        "start": start.digest(),
+        "images": digest(training) + digest(held_out) if checkpoint is not None else "",
     }
     state = checkpoints.load(checkpoint, fingerprint) if checkpoint is not None else None
     if state is None:
@@ -349,10 +381,3 @@ def _check(
     ):  # fmt: skip
         if value < least:
             raise ValueError(f"{name}: must be at least {least}, got {value!r}")
-
-
-def _digest(arrays: Sequence[Any]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

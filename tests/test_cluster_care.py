@@ -1,0 +1,111 @@
+"""Only what we made is ever removed or replaced."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import zarr
+
+from cosparse import cluster
+from cosparse.cluster.care import begun, check_target, cleared
+from cosparse.cluster.picture import _Job
+
+
+@pytest.fixture
+def repair(local, scene, tmp_path):
+    """A small repair to out.zarr."""
+
+    def call(**options):
+        options = {"sigma": 5, "tile": 64, "quality": "fast", "client": local, **options}
+        return cluster.repair_picture("denoise", scene[:64, :80], tmp_path / "out.zarr", **options)
+
+    return call
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("foreign", ["folder", "file", "record"])
+def test_a_folder_of_that_name_that_is_not_ours_stays(repair, tmp_path, foreign, force):
+    part = tmp_path / "out.zarr.part"
+    if foreign == "file":
+        part.write_text("mine")
+    else:
+        part.mkdir()
+        (part / "thesis.txt").write_text("mine")
+        if foreign == "record":  # someone else's jobs
+            (part / "job.json").write_text(json.dumps({"job": "print"}))
+    with pytest.raises(FileExistsError, match=r"out\.zarr\.part: .* was not made by cosparse"):
+        repair(force=force)
+    assert (part if foreign == "file" else part / "thesis.txt").read_text() == "mine"
+
+
+def test_an_empty_folder_may_be_used_and_what_others_put_there_stays(repair, tmp_path, monkeypatch):
+    part = tmp_path / "out.zarr.part"
+    part.mkdir()
+
+    def fail(*_):
+        (part / "notes.txt").write_text("mine")
+        raise RuntimeError("stop here")
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stop here"):
+        patch.setattr(_Job, "_finish", fail)
+        repair()
+    assert (part / "job.json").exists()
+    with pytest.raises(FileExistsError, match="differs in sigma"):
+        repair(sigma=6)
+    assert repair(sigma=6, force=True).resumed == 0
+    assert [entry.name for entry in part.iterdir()] == ["notes.txt"]
+
+
+def test_tiles_of_an_older_version_are_refused_and_with_force_forgotten(repair, tmp_path):
+    part = tmp_path / "out.zarr.part"
+    (part / "done").mkdir(parents=True)
+    (part / "done" / "0.0").touch()
+    (part / "job.json").write_text(json.dumps({"job": {"version": "0.1.0"}, "found": {}, "paths": []}))
+    with pytest.raises(FileExistsError, match="holds tiles of another repair, which differs in version"):
+        repair()
+    assert (part / "done" / "0.0").exists()
+    assert repair(force=True).resumed == 0
+    assert not part.exists()
+
+
+def test_with_force_only_pictures_are_replaced(tmp_path):
+    group, plain, tiff = tmp_path / "group.zarr", tmp_path / "plain.zarr", tmp_path / "folder.tif"
+    zarr.create_group(group)
+    for folder in (plain, tiff):
+        folder.mkdir()
+    (tmp_path / "file.zarr").write_text("mine")
+    for goal in (group, plain, tmp_path / "file.zarr"):
+        with pytest.raises(FileExistsError, match=rf"{goal.name}: is not a zarr array"):
+            check_target(goal, force=True)
+    with pytest.raises(FileExistsError, match="is a folder, which is never replaced"):
+        check_target(tiff, force=True)
+    for zarr_format in (2, 3):
+        zarr.create_array(tmp_path / f"{zarr_format}.zarr", shape=(2, 2), dtype="u1", zarr_format=zarr_format)
+        check_target(tmp_path / f"{zarr_format}.zarr", force=True)
+        with pytest.raises(FileExistsError, match="exists"):
+            check_target(tmp_path / f"{zarr_format}.zarr", force=False)
+
+
+def test_what_appears_at_the_target_meanwhile_is_not_replaced(repair, tmp_path):
+    def appear(done, total):
+        if done == 1:
+            zarr.create_array(tmp_path / "out.zarr", data=np.ones((3, 3)))
+
+    with pytest.raises(FileExistsError, match=r"out\.zarr: exists"):
+        repair(callback=appear)
+    assert zarr.open_array(tmp_path / "out.zarr")[:].sum() == 9
+    report = repair(force=True)
+    assert report.resumed == report.tiles
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
+    part, elsewhere = tmp_path / "part", tmp_path / "elsewhere"
+    part.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "thesis.txt").write_text("mine")
+    (part / "tiles.zarr").symlink_to(elsewhere)
+    cleared(part)
+    assert begun(part) is None
+    assert (elsewhere / "thesis.txt").exists()
