@@ -150,8 +150,8 @@ def refine_operator(
 
     References
     ----------
-    Y. Chen, R. Ranftl, T. Pock: Insights into analysis operator learning: from patch-based sparse models to higher order
-    MRFs. IEEE Transactions on Image Processing 23(3), 2014.
+    Y. Chen, R. Ranftl, T. Pock: Insights into analysis operator learning: from patch-based sparse models to higher
+    order MRFs. IEEE Transactions on Image Processing 23(3), 2014.
 
     Examples
     --------
