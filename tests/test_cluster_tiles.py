@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pytest
 import tifffile
@@ -20,6 +21,7 @@ from hypothesis.extra.numpy import arrays
 
 import cosparse
 from cosparse import cluster
+from cosparse.cluster.extremes import find_extremes
 from cosparse.cluster.path import survey
 from cosparse.cluster.picture import _Job
 from cosparse.cluster.pieces import Here, OnWorkers
@@ -27,6 +29,7 @@ from cosparse.cluster.samples import representative, sampled
 from cosparse.cluster.tiles import Work, find_paths, listen
 from cosparse.images import read_image
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.bounds import Extremes
 
 HALF = np.arange(270) < np.full((180, 1), 250)  # and no tile can see the known pixels from the first column
 
@@ -545,3 +548,16 @@ def test_a_full_disk_is_said_and_what_is_done_kept(local, scene, tiny_disk):
     assert "Traceback" not in str(caught.value)
     assert (tiny_disk / "out.zarr.part" / "job.json").exists()
     assert not (tiny_disk / "out.zarr").exists()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5])
+def test_extremes_of_parts_are_those_of_the_whole(local, share):
+    """Also where hardly a block, or none, is known as a whole."""
+    pixels = np.random.default_rng(0).normal(0, 1, (1100, 300))
+    missing = np.random.default_rng(1).random(pixels.shape) < share
+    found = find_extremes(local, da.from_array(pixels, chunks=(333, 100)), da.from_array(missing, chunks=(50, 300)))
+    whole = Extremes.of(pixels, ~missing)
+    assert (found.count, found.pixels) == (whole.count, whole.pixels)
+    assert (found.blocks is None) == (whole.blocks is None) == (share == 0.5)
+    if found.blocks is not None:
+        np.testing.assert_allclose(found.blocks, whole.blocks, rtol=1e-5)

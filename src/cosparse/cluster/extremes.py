@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
-from cosparse.reconstruction.bounds import BLOCK, Extremes, _block_means
+from cosparse.reconstruction.bounds import BLOCK, Extremes, block_means
 
 SIDE = 128 * BLOCK  # pixels of the parts, which must not cut a block in two
 
@@ -29,14 +29,14 @@ def find_extremes(client: Any, array: Any, missing: Any = None) -> Extremes:
     )
     if count == 0:
         raise ValueError("mask: all pixels are missing; nothing is known to start from")
-    return Extremes(count, pixels, pixels if blocks[0] > blocks[1] else blocks)
+    return Extremes(count, pixels, None if blocks[0] > blocks[1] else blocks)
 
 
 def _extremes(page: NDArray[Any], missing: NDArray[np.bool_] | None) -> tuple[int, Any, Any]:
     """Of a part: how many values count, and the ends of them and of the means of blocks."""
     known = None if missing is None else ~missing
     seen = page if known is None else page[known]
-    return seen.size, _ends(seen), _ends(_block_means(page, known))
+    return seen.size, _ends(seen), _ends(block_means(page, known))
 
 
 def _ends(values: NDArray[Any]) -> tuple[float, float]:

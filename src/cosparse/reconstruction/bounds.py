@@ -30,7 +30,7 @@ class Extremes:
     def of(cls, page: NDArray[Any], known: NDArray[np.bool_] | None = None) -> Extremes:
         """Those of a page (h, w[, channels]); only pixels that are known count, and blocks without others."""
         seen = page if known is None else page[known]
-        means = _block_means(page, known)
+        means = block_means(page, known)
         pixels = float(seen.min()), float(seen.max())
         return cls(seen.size, pixels, (float(means.min()), float(means.max())) if means.size else None)
 
@@ -64,7 +64,7 @@ class Extremes:
         )
 
 
-def _block_means(page: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[Any]:
+def block_means(page: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[Any]:
     """Of all whole blocks without missing pixels; flat."""
     height, width = (side // BLOCK * BLOCK for side in page.shape[:2])
     if not height or not width:
