@@ -44,6 +44,11 @@ class AnalysisOperator:
         Present in operators refined for a task: at noise sigma the weights are `weights`·(sigma/25)^exponents[0] and
         the scales `scale`·(sigma/25)^exponents[1], see :meth:`at`.
 
+    References
+    ----------
+    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
+    Transactions on Image Processing 22(6), 2013.
+
     Examples
     --------
     >>> operator = AnalysisOperator.dct(8)

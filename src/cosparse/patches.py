@@ -61,6 +61,11 @@ def sample_patches(
     ValueError
         An argument is out of its bounds, an image is not one or holds NaN, or there are fewer patches than `count`.
 
+    References
+    ----------
+    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
+    Transactions on Image Processing 22(6), 2013, section V-B.
+
     Examples
     --------
     >>> import numpy as np, cosparse
