@@ -18,8 +18,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
 
+REPOSITORY = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # The interpreter may stand in root's home: to read everything is not to write anything.
