@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
 from cosparse.penalty import Penalty
-from cosparse.reconstruction.energy import Energy, minimise
+from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.prior import Prior
+from cosparse.reconstruction.solve import minimise
 from cosparse.reconstruction.start import interpolate, smoothed
 
 TITLE = "TV (our engine)"
@@ -56,7 +57,8 @@ def solve(
     prior = Prior(AnalysisOperator.finite_differences(), Penalty.pnorm(1.0, nu, square=False))
     energy = Energy(prior, weight, data, measure)
     results = minimise(
-        [(energy, 500)],
+        [energy],
+        [500],
         np.ascontiguousarray(start, np.float32),
         first_step=1 / (1 + weight / nu**0.5),
         last=Settings(iterations=500, step_tolerance=0.0, decrease_tolerance=1e-6),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
 from cosparse.images import to_working
-from cosparse.reconstruction.planes import _offset
+from cosparse.reconstruction.planes import offset_of
 
 # Relative resolution 0.05 %: far finer than the estimate itself.
 BINS = np.geomspace(1e-4, 1e3, 32769)
@@ -28,7 +28,7 @@ def _histogram(
     for channel in range(planes.shape[2]):
         values = planes[..., channel]
         # Details do not see a constant; float32 does.
-        offset = _offset(values, data_range)
+        offset = offset_of(values, data_range)
         plane = to_working(values, data_range=data_range, offset=offset)
         if min(plane.shape) < 2:
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.operator import AnalysisOperator, load_operator
-from cosparse.optimize import Result, Settings, Stop
+from cosparse.optimize import Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
-from cosparse.reconstruction.energy import Energy, Progress, minimise
-from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import OPERATORS, Plan, Quality, first_step, last_settings, plan
+from cosparse.reconstruction.energy import Energy
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.rules import OPERATORS, Quality, last_settings, plan
+from cosparse.reconstruction.solve import solve
+from cosparse.reconstruction.watch import Callback, Watch
+
+Operator = AnalysisOperator | str | None
 
 FAR = 8.0  # data ranges: a first image that spreads further was most likely measured in other units
 NEARLY = 0.03  # data ranges: a first image so near to [0, data_range] is taken to lie there
@@ -79,7 +82,7 @@ def reconstruct(
     start: ArrayLike | None = None,
     settings: Settings | None = None,
     adjoint_tolerance: float = 1e-3,
-    callback: Callable[[Progress], object] | None = None,
+    callback: Callback = None,
 ) -> Reconstruction:
     """The image whose measurements are near y and whose patches are sparse.
 
@@ -159,8 +162,6 @@ def reconstruct(
     _refuse_far(first, float(data_range))
     atoms = resolve(operator, quality)
     chosen = plan("reconstruct", sigma * scale, quality, weight, atoms)
-    energies = stage_energies(chosen, atoms, data, A, bounds=None)
-
     def bounded(energy: Energy, image: NDArray[np.float32]) -> Energy:
         """With bounds if they hold, which the image of the first stage shows."""
         if bounds == "auto":
@@ -168,76 +169,31 @@ def reconstruct(
             return replace(energy, bounds=(0.0, 255.0)) if low > -NEARLY and high < 1 + NEARLY else energy
         return energy if asked is None else replace(energy, bounds=(asked[0] * scale, asked[1] * scale))
 
-    results = minimise(
-        energies,
-        first,
-        first_step=first_step(chosen.stages[0], atoms.at(chosen.stages[0].sigma)),
-        last=settings or last_settings(sigma, quality),
+    found = solve(
+        Problem(atoms, chosen, first, data, A),
+        settings=settings or last_settings(sigma, quality),
         revise=bounded,
-        callback=callback,
+        watch=Watch(callback),
     )
-    last, energy = results[-1], bounded(energies[len(results) - 1][0], results[0].point)
-    terms = energy.terms(last.point)
+    terms, image = found.terms(), found.image
     residual = float(np.sqrt(2 * terms.data)) / max(float(np.linalg.norm(data)), 1e-30)
-    if np.iscomplexobj(data) and last.stop is not Stop.CALLBACK:
-        _refuse_imaginary(A, last.point, data, residual, sigma * scale)
-    held = energy.bounds
+    if np.iscomplexobj(data) and found.stop is not Stop.CALLBACK:
+        _refuse_imaginary(A, image, data, residual, sigma * scale)
+    held = found.minimised.bounds
     return Reconstruction(
-        (last.point if held is None else last.point.clip(*held)) / np.float32(scale),
-        last.value,
-        last.stop,
-        sum(result.iterations for result in results),
-        sum(result.evaluations for result in results),
-        chosen.stages[-1].weight,
-        last.values,
+        (image if held is None else image.clip(*held)) / np.float32(scale),
+        found.energy,
+        found.stop,
+        found.iterations,
+        found.evaluations,
+        found.weight,
+        found.energies[-1],
         terms.data,
         terms.prior,
         residual,
-        last.gradient_norm / float(np.sqrt(last.point.size)),
+        found.gradient_norm / float(np.sqrt(image.size)),
         None if held is None else (held[0] / scale, held[1] / scale),
     )
-
-
-def solve(
-    chosen: Plan,
-    operator: AnalysisOperator,
-    start: NDArray[np.float32],
-    data: NDArray[Any] | None,
-    measure: Any = None,
-    *,
-    free: NDArray[np.bool_] | None = None,
-    trust: NDArray[np.float32] | None = None,
-    bounds: Pair | None = (0.0, 255.0),
-    callback: Callable[[Progress], object] | None = None,
-) -> list[Result]:
-    """The shared middle of the four repairs, on 0..255: build the plan's energies and minimise them in turn."""
-    return minimise(
-        stage_energies(chosen, operator, data, measure, bounds=bounds, trust=trust),
-        np.ascontiguousarray(start, np.float32),
-        first_step=first_step(chosen.stages[0], operator.at(chosen.stages[0].sigma)),
-        free=free,
-        callback=callback,
-    )
-
-
-def stage_energies(
-    chosen: Plan,
-    operator: AnalysisOperator,
-    data: NDArray[Any] | None,
-    measure: Any,
-    *,
-    bounds: Pair | None,
-    trust: NDArray[np.float32] | None = None,
-) -> list[tuple[Energy, int]]:
-    """The energy of every stage of a plan, and how many iterations it gets."""
-    stride = min(chosen.stride, *operator.patch_shape)
-    return [
-        (
-            Energy(Prior(operator.at(stage.sigma), stage.penalty, stride), stage.weight, data, measure, bounds, trust),
-            stage.iterations,
-        )
-        for stage in chosen.stages
-    ]
 
 
 def resolve(operator: AnalysisOperator | str | None, quality: str) -> AnalysisOperator:

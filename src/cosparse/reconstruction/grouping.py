@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.reconstruction.planes import Channel, Plane, Report
+from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.rules import Grouping
 
 FILLING = 3.0  # grey levels by which patches of a noiseless group may differ from the Gaussian; by validation
@@ -17,7 +19,7 @@ def filter_groups(
     pilots: list[Plane],
     sigma: float,
     rule: Grouping,
-    report: Report,
+    report: Callable[[int, list[Plane]], bool],
     known: NDArray[np.bool_] | None = None,
 ) -> list[Plane]:
     """The planes of a page, estimated again from their measurements with the first result as a pilot.
@@ -28,7 +30,8 @@ def filter_groups(
     Morel, "A Nonlocal Bayesian Image Denoising Algorithm" (SIAM J. Imaging Sciences 2013), here on GOAL's result, and
     with missing pixels as well. At sigma 0 those alone are estimated.
 
-    `report` hears of the progress; if it says stop, the pilots are what is returned.
+    `report` is told how many parts of it are done, see :func:`parts_of`, and the planes so far; if it returns True, the
+    pilots are what is returned.
     """
     from cosparse.kernels.grouping import group_filter, group_parts  # not before its use: the compiler comes with it
 
@@ -36,12 +39,12 @@ def filter_groups(
     variances = np.array([((sigma or FILLING) * channel.gain) ** 2 for channel in channels])
     sure = np.ones(result.shape[1:], bool) if known is None else known
     parts = len(group_parts(result.shape[1], rule.size, rule.step))
-    passes = 1 if sigma > 0 else rule.passes  # a second estimate from the same noise would believe the first too much
+    passes = _passes(rule, sigma)
     with one_blas_thread():
         for turn in range(passes):
 
             def proceed(done: int, turn: int = turn) -> bool:
-                return not report(turn * parts + done, passes * parts, pilots)
+                return not report(turn * parts + done, pilots)
 
             if turn and not proceed(0):
                 return pilots
@@ -53,8 +56,19 @@ def filter_groups(
                 return pilots
             result = found if sigma > 0 else np.where(sure, result, found)
         planes = list(result)
-        report(passes * parts, passes * parts, planes)
+        report(passes * parts, planes)
     return planes
+
+
+def parts_of(rule: Grouping, height: int, sigma: float) -> int:
+    """In how many parts the second pass over a page of so many rows is done."""
+    from cosparse.kernels.grouping import group_parts
+
+    return _passes(rule, sigma) * len(group_parts(height, rule.size, rule.step))
+
+
+def _passes(rule: Grouping, sigma: float) -> int:
+    return 1 if sigma > 0 else rule.passes  # a second estimate from the same noise would believe the first too much
 
 
 def _stacked(planes: list[Plane]) -> NDArray[np.float32]:

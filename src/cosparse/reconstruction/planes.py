@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,16 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.images import default_range, from_working, to_working
 from cosparse.reconstruction.bounds import Extremes, Pair, chosen_bounds
-from cosparse.reconstruction.energy import Progress
 
 Plane = NDArray[np.float32]
 Pages = NDArray[np.float32]
-Callback = Callable[[Progress], object] | None
-
-# Told how many parts of how many are done, and the planes so far; True means stop.
-Report = Callable[[int, int, list[Plane]], bool]
-Finish = Callable[["list[Channel]", list[Plane], Report], list[Plane]]
-FINISH = 10  # parts of a finish, about: they count as iterations in what callbacks see
 
 # Luma and two opponent colours. Each row has absolute sum 1 or less, so that a channel has the range of a grey image;
 # where noise of RGB has standard deviation σ, that of a channel has σ times the row's norm.
@@ -30,7 +22,6 @@ _BACK = np.linalg.inv(OPPONENT.astype(float)).astype(np.float32)
 GAINS = tuple(float(np.linalg.norm(row)) for row in OPPONENT)
 
 FAR = 8.0  # data ranges: what spreads further was most likely given in other units
-range_known: ContextVar[bool] = ContextVar("range_known", default=False)  # who repairs parts looks at the whole first
 OFF = 4.0  # data ranges: values further from zero lose bits in float32, and are shifted first
 
 
@@ -127,7 +118,7 @@ def open_image(
     span = default_range(array, name=name) if data_range is None else float(data_range)
     if not (span > 0 and np.isfinite(span)):
         raise ValueError(f"data_range: must be positive and finite, got {data_range!r}")
-    offset = _offset(array, span)
+    offset = offset_of(array, span)
     working = to_working(image, data_range=span, offset=offset, name=name)  # not `array`: it has lost a mask
     caller = Caller(array.dtype, array.shape, span, channel_axis, offset, kept)
     return np.ascontiguousarray(caller.paged(working)), caller
@@ -154,7 +145,7 @@ def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float | None)
     too, but hardly beyond the data range.
     """
     limit = 255 * FAR + 6 * min(caller.scale(sigma or 0.0), 255.0)
-    if range_known.get() or values.size == 0 or not float(values.max()) - float(values.min()) > limit:
+    if values.size == 0 or not float(values.max()) - float(values.min()) > limit:
         return
     some = values.reshape(-1)[:: max(1, values.size // 100_000)]
     low, high = np.percentile(some, (1, 99))
@@ -206,7 +197,7 @@ def _resized(alpha: NDArray[Any], resize: Callable[[Plane], Plane], caller: Call
     return from_working(large.clip(0, 255), dtype=alpha.dtype, data_range=caller.data_range)[..., None]
 
 
-def _offset(array: NDArray[Any], span: float) -> float:
+def offset_of(array: NDArray[Any], span: float) -> float:
     """What to take away from values that lie far off zero, so that float32 keeps their differences: their mean.
 
     None is taken away where it need not be, so that most images are worked on as they are.
@@ -223,55 +214,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
-def by_page(
-    pages: Pages,
-    repair: Callable[[NDArray[np.float32], int, Callback], NDArray[np.float32]],
-    callback: Callback = None,
-) -> Pages:
-    """Repair every page; `repair` gets a page, its number and whom to tell."""
-    count = len(pages)
-    return np.stack([repair(page, i, _telling(callback, page=i, pages=count)) for i, page in enumerate(pages)])
-
-
-def by_plane(
-    page: NDArray[np.float32],
-    start: Callable[[Channel], Plane],
-    repair: Callable[[Channel, Plane, Callback], Plane],
-    bounds: Pair | None = None,
-    callback: Callback = None,
-    finish: Finish | None = None,
-    offset: float = 0.0,
-) -> NDArray[np.float32]:
-    """Repair every plane of a page (h, w[, channels]): three channels as luma and opponents, others one by one.
-
-    `repair` gets a channel, what `start` made of it and whom to tell; `finish` goes over them all together at the end.
-    The result lies within the bounds. Callbacks are shown it with `offset` added.
-    """
-    channels, join = _taken_apart(page, bounds)
-    planes = [start(channel) for channel in channels]
-
-    def shown(planes: list[Plane]) -> Plane:
-        joined = join(planes)
-        return joined + np.float32(offset) if offset else joined
-
-    for i, channel in enumerate(channels):
-
-        def view(
-            point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]
-        ) -> Plane:
-            return shown([*before, point, *after])
-
-        told = _telling(callback, plane=i, planes=len(planes))
-        if finish is not None and i == len(channels) - 1:
-            last = _Last(told, shown)
-            told = None if callback is None else last
-        planes[i] = repair(channel, planes[i], _telling(told, view=view))
-    if finish is None or last.stopped:
-        return join(planes)
-    return join(finish(channels, planes, last.report))
-
-
-def _taken_apart(
+def take_apart(
     page: NDArray[np.float32], bounds: Pair | None
 ) -> tuple[list[Channel], Callable[[list[Plane]], NDArray[np.float32]]]:
     """The channels to repair, and how to make a page within the bounds of their planes again."""
@@ -288,34 +231,3 @@ def _taken_apart(
     luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0], bounds)
     chroma = [Channel(np.ascontiguousarray(opponents[i]), GAINS[i]) for i in (1, 2)]
     return [luma, *chroma], lambda planes: within(np.stack(planes, axis=-1) @ _BACK.T)
-
-
-class _Last:
-    """The callback of the last plane's repair, and of the finish that follows it."""
-
-    def __init__(self, callback: Callback, join: Callable[[list[Plane]], Plane]) -> None:
-        self.callback, self.join = callback, join
-        self.latest: Progress | None = None
-        self.stopped = False
-
-    def __call__(self, progress: Progress) -> bool:
-        """An iteration of the repair."""
-        assert self.callback is not None
-        self.latest = replace(progress, iterations=progress.iterations + FINISH)
-        self.stopped = self.callback(self.latest) is True
-        return self.stopped
-
-    def report(self, number: int, total: int, planes: list[Plane]) -> bool:
-        """A part of the finish."""
-        if self.callback is None or self.latest is None:  # no one to tell, or nothing was to be repaired
-            return False
-        done, view = self.latest.iteration, lambda point: self.join(planes)
-        now = replace(
-            self.latest, iteration=done + number, iterations=done + total, point=planes[-1], second_pass=True, view=view
-        )
-        return self.callback(now) is True
-
-
-def _telling(callback: Callback, **more: Any) -> Callback:
-    """The callback, told also what a single plane does not know."""
-    return None if callback is None else lambda progress: callback(replace(progress, **more))

@@ -1,0 +1,146 @@
+"""The engine: minimise the energies of a problem, stage by stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from cosparse.kernels.threads import one_blas_thread
+from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, flat_conjugate_gradient
+from cosparse.reconstruction.energy import Energy, Image, Terms
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.watch import Watch
+
+Descend = Callable[..., Result]
+Revise = Callable[[Energy, Image], Energy]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The image that a problem asks for, on 0..255, and how it was reached.
+
+    Attributes
+    ----------
+    image : (h, w) array
+    energy : float
+        Of the last stage, at the image.
+    stop : Stop
+        Why the last stage ended.
+    iterations, evaluations : int
+        Of all stages together.
+    weight : float
+        lambda of the last stage.
+    gradient_norm : float
+        Of the last stage's energy at the image.
+    energies : tuple of tuples of float
+        Of every stage: at its start and after every iteration.
+    minimised : Energy
+        That of the last stage.
+    """
+
+    image: Image
+    energy: float
+    stop: Stop
+    iterations: int
+    evaluations: int
+    weight: float
+    gradient_norm: float
+    energies: tuple[tuple[float, ...], ...]
+    minimised: Energy = field(repr=False)
+
+    def terms(self) -> Terms:
+        """What the energy is the sum of."""
+        return self.minimised.terms(self.image)
+
+
+def solve(
+    problem: Problem,
+    *,
+    settings: Settings | None = None,
+    revise: Revise | None = None,
+    watch: Watch | None = None,
+    descend: Descend = flat_conjugate_gradient,
+) -> Solution:
+    """Run through the stages of a problem, each from the last one's result.
+
+    Conjugate gradient only ever accepts a lower value, so no stage ends above its start.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings, optional
+        Of the last stage, if it is not simply to take its iterations.
+    revise : callable, optional
+        May change the energy of every stage but the first, given what the first one ended with.
+    watch : Watch, optional
+        Told after every iteration; it may stop the work, and if it has, the start is what is returned.
+    descend : callable
+        What minimises one energy. Tiles of one large picture take given steps instead: see :mod:`cosparse.cluster`.
+    """
+    watch = watch or Watch()
+    energies = problem.energies()
+    numbers = [stage.iterations for stage in problem.plan.stages]
+    if settings is not None:
+        numbers[-1] = settings.iterations
+    if watch.stopped:
+        value, weight = math.nan, energies[-1].weight
+        return Solution(problem.start, value, Stop.CALLBACK, 0, 0, weight, math.nan, (), energies[-1])
+    results = minimise(
+        energies, numbers, problem.start, first_step=problem.first_step, free=problem.free, last=settings,
+        revise=revise, watch=watch, descend=descend,
+    )  # fmt: skip
+    last, energy = results[-1], energies[len(results) - 1]
+    if revise is not None and len(results) > 1:
+        energy = revise(energy, results[0].point)
+    return Solution(
+        last.point,
+        last.value,
+        last.stop,
+        sum(result.iterations for result in results),
+        sum(result.evaluations for result in results),
+        energy.weight,
+        last.gradient_norm,
+        tuple(result.values for result in results),
+        energy,
+    )
+
+
+def minimise(
+    energies: Sequence[Energy],
+    iterations: Sequence[int],
+    start: Image,
+    *,
+    first_step: float,
+    free: object = None,
+    last: Settings | None = None,
+    revise: Revise | None = None,
+    watch: Watch | None = None,
+    descend: Descend = flat_conjugate_gradient,
+) -> list[Result]:
+    """Minimise energies in turn (a continuation in weight or sharpness), each from the last one's result."""
+    watch = watch or Watch()
+    done, limit, image = 0, sum(iterations), start
+    results: list[Result] = []
+    with one_blas_thread():
+        for stage, (energy, number) in enumerate(zip(energies, iterations, strict=True)):
+            settings = Settings(iterations=number, step_tolerance=0.0, first_step=first_step)
+            if last is not None and stage == len(energies) - 1:
+                settings = replace(last, first_step=last.first_step or first_step)
+            if revise is not None and stage > 0:
+                energy = revise(energy, results[0].point)
+
+            def report(landing: Landing, done: int = done, stage: int = stage, energy: Energy = energy) -> bool:
+                return watch.iteration(
+                    done + landing.iteration, limit, landing.value, landing.point, stage, energy.weight
+                )
+
+            result = descend(energy, Euclidean(free), image, settings, callback=report)  # type: ignore[arg-type]
+            image = result.point
+            if not math.isfinite(float(image.sum(dtype=float))):
+                raise FloatingPointError("the reconstruction left the range of numbers")
+            done += result.iterations
+            results.append(result)
+            if watch.stopped:
+                break
+    return results

@@ -1,0 +1,150 @@
+"""Denoising: A is the identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cosparse.reconstruction.bounds import Bounds
+from cosparse.reconstruction.general import Operator, resolve
+from cosparse.reconstruction.noise import page_levels
+from cosparse.reconstruction.planes import Caller, Channel, Pages, close_image, open_finite, page_bounds, refuse_far
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.request import Asked, Request, Task
+from cosparse.reconstruction.rules import GROUPING, Quality, plan
+from cosparse.reconstruction.start import smoothed
+from cosparse.reconstruction.watch import Callback
+
+
+def denoise(
+    image: ArrayLike,
+    sigma: float | None = None,
+    *,
+    operator: Operator = None,
+    weight: float | None = None,
+    quality: Quality = "balanced",
+    grouping: bool = True,
+    bounds: Bounds = "auto",
+    data_range: float | None = None,
+    channel_axis: int | None = None,
+    alpha: bool = False,
+    callback: Callback = None,
+) -> NDArray[Any]:
+    """Remove Gaussian noise.
+
+    Minimises the paper's Eq. (49) with A the identity,
+
+        ½‖s - y‖² + b(s) + lambda·g(s),
+
+    where g is the sparsity of all patches under the operator and b keeps values within their bounds, and then lets
+    patches that have come out similar help each other: see :func:`cosparse.reconstruction.grouping.filter_groups`.
+
+    Parameters
+    ----------
+    image : array
+        (h, w), pages of it (..., h, w), or either with a channel axis; uint8, uint16 or float.
+    sigma : float, optional
+        Standard deviation of the noise in the image's own units; estimated if not given, for every page of a stack.
+    operator : AnalysisOperator or str, optional
+        The prior; a shipped operator's name, an operator file, or "default".
+    weight : float, optional
+        lambda on the scale of 0..255, instead of the one chosen from sigma. With a refined operator,
+        such as the default, it is a factor on the weights that training gave it, and 1 for denoising.
+    quality : {"fast", "balanced", "best"}
+        How much effort.
+    grouping : bool
+        False returns the minimiser of the energy, without the second pass over groups of similar patches.
+    bounds : "auto", None or (low, high)
+        Between which values the result lies, in the image's units; None on one side of a pair leaves it open. "auto":
+        what the type of whole numbers can hold; for floats 0 and `data_range` if the image lies there but for its
+        noise, else none.
+    data_range : float, optional
+        The value of white: by default 255, 65535, or 1.0 for floats.
+    channel_axis : int, optional
+        The axis of the channels. Three are taken for red, green and blue; of other numbers each channel stands alone.
+    alpha : bool
+        Whether the last channel is transparency, which is returned as it is.
+    callback : callable, optional
+        Called with a :class:`Progress` after every iteration, whose `image` is the page so far on 0..255, in colour;
+        returning True ends the work with what there is.
+
+    Returns
+    -------
+    ndarray
+        Of the image's shape, type and range. A constant added to a float image is added to the result.
+
+    References
+    ----------
+    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
+    Transactions on Image Processing 22(6), 2013, section V-C.
+
+    Examples
+    --------
+    >>> import numpy as np, cosparse
+    >>> clean = np.kron([[0.2, 0.8], [0.6, 0.4]], np.ones((24, 24)))
+    >>> noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape)
+    >>> cosparse.psnr(clean, cosparse.denoise(noisy, 0.1)) - cosparse.psnr(clean, noisy) > 10
+    True
+    """
+    asked = request(
+        image, sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, bounds=bounds,
+        data_range=data_range, channel_axis=channel_axis, alpha=alpha,
+    )  # fmt: skip
+    return asked.run(callback)
+
+
+def pose(channel: Channel, asked: Asked) -> Problem:
+    """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y."""
+    sigma = asked.sigma * channel.gain
+    chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator)
+    return Problem(asked.operator, chosen, smoothed(channel.plane, sigma), channel.plane, bounds=channel.bounds)
+
+
+def request(
+    image: ArrayLike,
+    sigma: float | None = None,
+    *,
+    operator: Operator = None,
+    weight: float | None = None,
+    quality: Quality = "balanced",
+    grouping: bool = True,
+    bounds: Bounds = "auto",
+    data_range: float | None = None,
+    channel_axis: int | None = None,
+    alpha: bool = False,
+    part: bool = False,
+) -> Request:
+    """What :func:`denoise` is asked for; a `part` of a larger image is not judged by its own range of values."""
+    pages, caller = open_finite(image, data_range, channel_axis, alpha=alpha)
+    levels = page_levels(pages, caller, sigma)
+    if not part:
+        refuse_far(pages, caller, sigma)
+    limits = page_bounds(pages, caller, bounds, levels)
+    chosen = resolve(operator, quality)
+    asked = tuple(Asked(chosen, quality, weight, level) if level else None for level in levels)
+
+    def close(repaired: Pages) -> NDArray[Any]:
+        result = close_image(repaired, caller, limits)
+        if None in asked and bounds in ("auto", None):  # bounds that were stated may change a page without noise too
+            return _as_it_came(result, image, np.equal(levels, 0), caller)
+        return result
+
+    return Request(pose, pages, caller, asked, limits, GROUPING["denoise"][quality] if grouping else None, close)
+
+
+def _as_it_came(
+    result: NDArray[Any], image: ArrayLike, untouched: NDArray[np.bool_], caller: Caller
+) -> NDArray[Any]:
+    """The result with pages that had nothing to repair as they came, to the last bit."""
+    if untouched.all():
+        return np.array(image, order="C")
+    pages, came = caller.paged(result).copy(), caller.paged(np.asarray(image))
+    pages[untouched] = came[untouched]
+    return np.ascontiguousarray(caller.unpaged(pages))
+
+
+TASK = Task(
+    "denoise", "denoised", pose, request, GROUPING["denoise"], estimates_noise=True, takes=("grouping",)
+)

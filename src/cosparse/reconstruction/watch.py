@@ -1,0 +1,110 @@
+"""Watching a repair: what a callback sees, and how it stops the work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.float32]
+Callback = Callable[["Progress"], object] | None
+
+
+def _alone(point: Image) -> Image:
+    return point
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What a callback sees after every iteration.
+
+    The pages of a stack are repaired one after the other, and so are the planes of each: one if it is grey, luma and
+    two opponent colours if it is RGB. `iteration` counts over the stages of a plane, `iterations` at most.
+
+    Attributes
+    ----------
+    iteration, iterations : int
+    energy : float
+        Of this plane.
+    point : (h, w) array
+        The plane at work. On 0..255, except that opponent colours lie about 0.
+    plane, planes, page, pages : int
+        Which one it is, from 0, and how many there are.
+    stage : int
+        Which stage of the continuation, from 0; energies of different stages are not comparable.
+    weight : float
+        lambda of the stage.
+    second_pass : bool
+        Whether this is the pass over groups of similar patches: then `iteration` counts its parts, which are no
+        iterations of the energy.
+    """
+
+    iteration: int
+    iterations: int
+    energy: float
+    point: Image
+    plane: int = 0
+    planes: int = 1
+    page: int = 0
+    pages: int = 1
+    stage: int = 0
+    weight: float = math.nan
+    second_pass: bool = False
+    view: Callable[[Image], Image] = field(default=_alone, repr=False, compare=False)
+
+    @property
+    def image(self) -> Image:
+        """The page as it stands, on 0..255: (h, w), or (h, w, channels) without transparency.
+
+        Planes whose turn has not come are as they will start. Put together each time it is asked for.
+        """
+        return self.view(self.point)
+
+
+class Watch:
+    """Tells the callback of a repair how far it is, and remembers whether it asked to stop.
+
+    Whoever repairs says which page and plane is at work and how to show it; the engine tells of iterations and the
+    second pass of its parts.
+    """
+
+    def __init__(self, callback: Callback = None) -> None:
+        self.callback = callback
+        self.stopped = False
+        self.page, self.pages, self.plane, self.planes = 0, 1, 0, 1
+        self.view: Callable[[Image], Image] = _alone
+        self.parts = 0  # of the second pass, which follows the plane at work
+        self._latest: tuple[int, float, int, float] = (0, math.nan, 0, math.nan)
+
+    def on_page(self, page: int, pages: int) -> None:
+        """The next page of a stack."""
+        self.page, self.pages = page, pages
+
+    def on_plane(self, plane: int, planes: int, view: Callable[[Image], Image], parts: int = 0) -> None:
+        """The next plane of the page: how to show it, and of how many parts a second pass follows it."""
+        self.plane, self.planes, self.view, self.parts = plane, planes, view, parts
+
+    def iteration(self, number: int, limit: int, energy: float, point: Image, stage: int, weight: float) -> bool:
+        """An iteration of the energy; whether to stop."""
+        self._latest = number, energy, stage, weight
+        return self._tell(number, limit + self.parts, energy, point, stage, weight, False)
+
+    def part(self, number: int, point: Image, view: Callable[[Image], Image]) -> bool:
+        """So many parts of the second pass; whether to stop."""
+        done, energy, stage, weight = self._latest
+        self.view = view
+        return self._tell(done + number, done + self.parts, energy, point, stage, weight, True)
+
+    def _tell(
+        self, number: int, limit: int, energy: float, point: Image, stage: int, weight: float, second: bool
+    ) -> bool:
+        if self.callback is not None and not self.stopped:
+            progress = Progress(
+                number, limit, energy, point, self.plane, self.planes, self.page, self.pages, stage, weight, second,
+                self.view,
+            )  # fmt: skip
+            self.stopped = self.callback(progress) is True
+        return self.stopped
