@@ -3,8 +3,8 @@
     python benchmarks/digests.py > before.txt          on the code before
     python benchmarks/digests.py | diff before.txt -   on the code after: nothing, if all is as it was
 
-Bundled pictures, three qualities, noisy and noiseless, grey and colour, 8 bit and float, a stack. The bits depend on the
-machine's BLAS, so digests of two machines are not compared.
+Bundled pictures, three qualities, noisy and noiseless, grey and colour, 8 bit and float, a stack. The bits depend on
+the machine's BLAS, so digests of two machines are not compared.
 """
 
 from __future__ import annotations

@@ -4,79 +4,74 @@
 
 prints, for each pair, the mean PSNR over the validation photographs after every few iterations. `weight` is given for
 an operator of 128 unit atoms, as the rules are. For a refined operator `weight` and `nu` are factors on the operator's
-own at the noise level --at.
+own at the noise level --at. Everything else is posed as the task itself poses it.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 from common import add_noise, need_data, validation_images
 
 import cosparse
+from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.energy import Energy, Progress, minimise
-from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import mass, trust
-from cosparse.reconstruction.start import enlarge, interpolate, smoothed
+from cosparse.reconstruction.general import first_image
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.rules import Plan, Stage, mass, plan
+from cosparse.reconstruction.solve import solve
+from cosparse.reconstruction.tasks import TASKS
+from cosparse.reconstruction.watch import Progress, Watch
 
 SHOWN = [3, 5, 7, 9, 11, 14, 17, 20, 25, 30, 40, 60, 80]
 
 
-def problem(task: str, image: np.ndarray, sigma: float, seed: int, option: float):
-    """Of one validation photograph: the start, which pixels are free, and the rest that an energy is made of."""
+def posed(task: str, image: np.ndarray, sigma: float, seed: int, option: float, operator: AnalysisOperator) -> Problem:
+    """What the task asks of the engine for one validation photograph."""
+    noise = sigma * np.random.default_rng(seed).standard_normal(image.shape)
+    options = {"operator": operator, "sigma": sigma, "data_range": 255}
+    if task == "fourier":
+        measure = measurement.fourier_sampling(measurement.variable_density_mask(image.shape, option))
+        data = measure.matvec(image.ravel())
+        data = data + sigma * np.random.default_rng(seed).standard_normal(data.shape)
+        chosen = plan("reconstruct", sigma, "balanced", None, operator)
+        return Problem(operator, chosen, first_image(measure, data.astype(np.complex64), image.shape), data, measure)
     if task == "denoise":
-        noisy = add_noise(image, sigma, seed)
-        return smoothed(noisy, sigma), None, {"data": noisy}
-    if task == "inpaint":
-        noisy = add_noise(image, sigma, seed) if sigma else image
+        request = TASKS[task].request((image + noise).astype(np.float32), **options)
+    elif task == "inpaint":
         gaps = np.random.default_rng(seed).random(image.shape) < option
-        start = interpolate(np.where(gaps, 0, noisy).astype(np.float32), gaps)
-        if sigma:
-            return smoothed(start, sigma), None, {"data": noisy, "trust": trust(~gaps)}
-        return start, gaps, {}
-    if task == "upscale":
+        request = TASKS[task].request((image + noise).astype(np.float32), gaps, **options)
+    elif task == "upscale":
         from bicubic import shrink
 
-        factor = int(option)
-        whole = image[: image.shape[0] // factor * factor, : image.shape[1] // factor * factor]
-        small = shrink(whole, factor)
+        small = shrink(image, int(option))
         small = add_noise(small, sigma, seed) if sigma else small
-        measure = measurement.downsampling(factor, whole.shape)
-        return enlarge(small, factor), None, {"data": small.ravel(), "measure": measure}
-    if task == "deblur":
-        kernel = np.full((9, 9), 1 / 81) if option == 0 else measurement.gaussian_kernel(option)
-        measure = measurement.blur(kernel, image.shape)
+        request = TASKS[task].request(small, int(option), **options)
     else:
-        measure = measurement.fourier_sampling(measurement.variable_density_mask(image.shape, option))
-    data = measure.matvec(image.ravel())
-    data = data + sigma * np.random.default_rng(seed).standard_normal(data.shape)
-    if task == "deblur":
-        data = data.astype(np.float32)
-        return data.reshape(image.shape), None, {"data": data, "measure": measure}
-    start = measure.rmatvec(data).real.reshape(image.shape).astype(np.float32)
-    return start, None, {"data": data, "measure": measure}
+        kernel = np.full((9, 9), 1 / 81) if option == 0 else measurement.gaussian_kernel(option)
+        blurred = measurement.blur(kernel, image.shape).forward(image)
+        request = TASKS[task].request((blurred + noise).astype(np.float32), kernel, **options)
+    return request.problems()[0]
 
 
 def curve(args, operator, stages, image, seed) -> list[float]:
-    """PSNR after each iteration."""
-    start, free, terms = problem(args.task, image, args.sigma, seed, args.option)
-    truth = image[: start.shape[0], : start.shape[1]]
+    """PSNR after each iteration: the task's problem with other stages."""
+    if args.task == "upscale":
+        image = image[tuple(slice(side // int(args.option) * int(args.option)) for side in image.shape)]
+    problem = posed(args.task, image, args.sigma, seed, args.option, operator)
+    scale = operator.penalty.nu if operator.refined else 1.0
+    given = tuple(Stage(lam, Penalty.log(nu * scale), args.iterations, args.at) for lam, nu in stages)
+    bounds = problem.bounds if args.bounds == "as the task" else args.bounds
     reached: list[float] = []
-    energies = []
-    for lam, nu in stages:
-        prior = Prior(operator, Penalty.log(nu), args.stride)
-        if operator.refined:
-            prior = Prior(operator.at(args.at), Penalty.log(nu * operator.penalty.nu), args.stride)
-        energies.append((Energy(prior, lam, bounds=args.bounds, **terms), args.iterations))
 
     def follow(progress: Progress) -> None:
-        reached.append(cosparse.psnr(truth, progress.image.clip(0, 255), data_range=255))
+        reached.append(cosparse.psnr(image, progress.image.clip(0, 255), data_range=255))
 
-    minimise(energies, start, first_step=args.first_step, free=free, callback=follow)
+    solve(replace(problem, plan=Plan(given, args.stride), bounds=bounds), watch=Watch(follow))
     total = args.iterations * len(stages)
     return reached + reached[-1:] * (total - len(reached))
 
@@ -91,9 +86,9 @@ def main() -> None:
     parser.add_argument("--nu", nargs="+", default=["0.1"], help="one per stage, joined by commas")
     parser.add_argument("--at", type=float, default=25, help="noise level that a refined operator is taken at")
     parser.add_argument("--iterations", type=int, default=30, help="of each stage")
-    parser.add_argument("--first-step", type=float, default=0.05)
     parser.add_argument("--stride", type=int, default=2)
-    parser.add_argument("--no-bounds", dest="bounds", action="store_const", const=None, default=(0.0, 255.0))
+    parser.add_argument("--no-bounds", dest="bounds", action="store_const", const=None, default="as the task")
+    parser.add_argument("--bounds", action="store_const", const=(0.0, 255.0), default="as the task")
     parser.add_argument("--every", type=int, default=25, help="take every so many-th photograph")
     args = parser.parse_args()
     need_data()

@@ -26,7 +26,7 @@ from cosparse.cluster.path import survey
 from cosparse.cluster.picture import _Job
 from cosparse.cluster.pieces import Here, OnWorkers
 from cosparse.cluster.samples import representative, sampled
-from cosparse.cluster.tiles import Work, find_paths, listen
+from cosparse.cluster.tiles import Work, find_paths, share_of
 from cosparse.images import read_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
@@ -180,7 +180,7 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene)
     separate.client.wait_for_workers(3, timeout=WAIT)
     (address,) = (name for name, pid in separate.client.run(os.getpid).items() if pid == victim.pid)
     kept = [
-        separate.client.submit(listen, *share, workers=[address], allow_other_workers=True) for share in shares
+        separate.client.submit(share_of, *share, workers=[address], allow_other_workers=True) for share in shares
     ]
     wait(kept)
 
@@ -193,7 +193,7 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene)
                 victim.kill()
             return super().told(results)
 
-    here = survey(Here(), [listen(*share) for share in shares])
+    here = survey(Here(), [share_of(*share) for share in shares])
     assert len(here) == 2 and min(map(len, here)) > 5
     assert survey(Struck(separate.client), kept) == here
     assert victim.wait(WAIT) == -signal.SIGKILL

@@ -10,9 +10,12 @@ import pytest
 from cosparse import Penalty, Stop, load_operator
 from cosparse.optimize import Euclidean, Settings, conjugate_gradient, flat_conjugate_gradient
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.energy import Energy, Progress, minimise
+from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.prior import Prior
+from cosparse.reconstruction.problem import stage_settings
+from cosparse.reconstruction.solve import minimise
 from cosparse.reconstruction.start import interpolate
+from cosparse.reconstruction.watch import Progress, Watch
 from cosparse.testing import gradient_test
 
 SHAPE = (24, 20)
@@ -85,12 +88,12 @@ def test_bounds_cost_their_squared_excess(image):
 def test_no_iteration_raises_the_energy(step, image, prior):
     """Whatever the first trial step, however sharp the penalty."""
     noisy = image + np.random.default_rng(0).normal(0, 25, SHAPE).astype(np.float32)
-    stages = [
-        (Energy(replace(prior, penalty=penalty), 3.0, noisy), 15)
+    energies = [
+        Energy(replace(prior, penalty=penalty), 3.0, noisy)
         for penalty in (Penalty.log(0.1), Penalty.log(1e4), Penalty.pnorm())
     ]
     start = noisy
-    for (energy, _), result in zip(stages, minimise(stages, noisy, first_step=step), strict=True):
+    for energy, result in zip(energies, minimise(energies, [stage_settings(15, step)] * 3, noisy), strict=True):
         assert result.values[0] == pytest.approx(energy(start)[0], rel=1e-6)
         assert (np.diff(result.values) <= 0).all()
         assert result.value == result.values[-1] <= result.values[0]
@@ -102,21 +105,25 @@ def test_fixed_pixels_keep_every_bit(image, prior):
     free = np.random.default_rng(0).random(SHAPE) < 0.5
     start = np.where(free, np.float32(100.1), image + np.float32(0.3))
     before = start.copy()
-    point = minimise([(Energy(prior, 1.0), 10)], start, first_step=0.1, free=free)[-1].point
+    point = minimise([Energy(prior, 1.0)], [stage_settings(10, 0.1)], start, free=free)[-1].point
     assert (point[~free] == start[~free]).all() and (point[free] != start[free]).mean() > 0.9
     assert (start == before).all()
 
 
 def test_the_callback_counts_over_stages_and_can_stop(image, prior):
-    stages = [(Energy(prior, 1.0, image + 30), 4), (Energy(prior, 0.1, image + 30), 5)]
+    energies = [Energy(prior, weight, image + 30) for weight in (1.0, 0.1)]
+    stages = [stage_settings(count, 0.1) for count in (4, 5)]
     seen: list[Progress] = []
-    minimise(stages, image, first_step=0.1, callback=seen.append)
+    minimise(energies, stages, image, watch=Watch(seen.append))
     assert [progress.iteration for progress in seen] == list(range(1, 10))
+    assert [progress.stage for progress in seen] == [0] * 4 + [1] * 5
+    assert [progress.weight for progress in seen] == [1.0] * 4 + [0.1] * 5
     assert {progress.iterations for progress in seen} == {9}
     assert all(progress.image.shape == SHAPE and np.isfinite(progress.energy) for progress in seen)
 
-    results = minimise(stages, image, first_step=0.1, callback=lambda progress: progress.iteration == 2)
-    assert len(results) == 1 and results[0].iterations == 2 and results[0].stop is Stop.CALLBACK
+    watch = Watch(lambda progress: progress.iteration == 2)
+    results = minimise(energies, stages, image, watch=watch)
+    assert len(results) == 1 and results[0].iterations == 2 and results[0].stop is Stop.CALLBACK and watch.stopped
 
 
 def test_repairs_that_differ_by_rounding_stay_together(photograph):

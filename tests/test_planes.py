@@ -9,17 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from cosparse.reconstruction.bounds import Extremes, stated
-from cosparse.reconstruction.planes import GAINS, OPPONENT, by_page, by_plane, close_image, open_image
+from cosparse.reconstruction.planes import GAINS, OPPONENT, close_image, open_image, take_apart
 
 
-def apply(pages, change, **more):
+def apply(pages, change, bounds=None):
     """Change every plane of every page."""
-    return by_page(
-        pages,
-        lambda page, number, told: by_plane(
-            page, lambda channel: channel.plane, lambda channel, start, told: change(channel), **more
-        ),
-    )
+    repaired = []
+    for page in pages:
+        channels, join = take_apart(page, bounds)
+        repaired.append(join([change(channel) for channel in channels]))
+    return np.stack(repaired)
 
 
 def as_it_is(channel):
@@ -96,7 +95,7 @@ def test_the_result_lies_within_the_bounds_of_its_page():
     image = np.random.default_rng(0).random((2, 5, 7, 3))
     working, caller = open_image(image, 4.1, -1)
     pages = [
-        by_plane(page, lambda channel: channel.plane, lambda channel, start, told: 300 * channel.plane - 900, bounds)
+        apply(page[None], lambda channel: 300 * channel.plane - 900, bounds)[0]
         for page, bounds in zip(working, (caller.working_bounds((0.3, 3.7)), None), strict=True)
     ]
     result = close_image(np.stack(pages), caller, [(0.3, 3.7), None])

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosparse import AnalysisOperator, Penalty, denoise, inpaint, refine_operator, upscale
+from cosparse import AnalysisOperator, Penalty, refine_operator
 from cosparse.kernels import curvature, reference
 from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
-from cosparse.reconstruction.energy import Energy, descend
+from cosparse.reconstruction import tasks as reconstruction
+from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.prior import Prior
 from cosparse.refinement import bilevel
+from cosparse.refinement.damage import TASKS, damage, draw
 from cosparse.refinement.parameters import RATES, Parameters, zero_mean_basis
-from cosparse.refinement.problems import TASKS, damage, draw
 
 SMALL = {"sigma": 20.0, "steps": 6, "batch": 4, "crop": 32, "validations": 3}
 penalties = st.sampled_from([Penalty.log(0.1), Penalty.log(5.0), Penalty.pnorm(0.4, 0.5), Penalty.pnorm(1.0, 1.0)])
@@ -71,26 +72,18 @@ def test_second_derivatives_against_differences_of_gradients(penalty):
     assert by_weight @ shift == pytest.approx(moved, rel=1e-6)
 
 
-def as_the_task(problem, operator):
-    """What the public function minimises for the problem's noisy data, and where it starts: (energy, start) a stage."""
-    heard = []
+def as_the_task(crop, operator):
+    """What the public function minimises for what the crop is measured as, and where it starts: a pair a stage."""
+    seen = []
 
-    def listen(energy, geometry, start, settings, **rest):
-        heard.append((energy, start))
+    def descend(energy, geometry, start, settings, **rest):
+        seen.append((energy, start))
         return flat_conjugate_gradient(energy, geometry, start, settings, **rest)
 
-    before = descend.set(listen)
-    try:
-        options = {"sigma": problem.sigma, "operator": operator, "data_range": 255}
-        if problem.task == "denoise":
-            denoise(problem.data, grouping=False, **options)
-        elif problem.task == "inpaint":
-            inpaint(problem.data, problem.trust == 0, grouping=False, **options)
-        else:
-            upscale(problem.data.reshape(np.array(problem.truth.shape) // 3), 3, **options)
-    finally:
-        descend.reset(before)
-    return heard
+    own = {"denoise": {}, "inpaint": {"mask": crop.gaps}, "upscale": {"factor": 3}}[crop.task]
+    request = reconstruction.TASKS[crop.task].request
+    request(crop.measured, sigma=crop.sigma, operator=operator, data_range=255, **own).run(descend=descend)
+    return seen
 
 
 @pytest.mark.parametrize("sigma", [0.05, 9.0, 25.0, 40.0])
@@ -99,13 +92,13 @@ def test_training_minimises_what_the_task_does(task, sigma, photograph):
     """In every stage of it, from the same start; the images lie within the range, where its bounds cost nothing."""
     truth = 80 + photograph[40:100, 40:106].astype(np.float32) / 3
     operator = refined_at_random(AnalysisOperator.dct(4), stride=3)
-    problem = damage(truth, task, sigma, np.random.default_rng(3))
-    theirs, ours = as_the_task(problem, operator), problem.stages(operator)
+    crop = damage(truth, task, sigma, np.random.default_rng(3))
+    theirs, ours = as_the_task(crop, operator), crop.problem(operator).energies()
     assert len(ours) == len(theirs)
-    np.testing.assert_array_equal(problem.start, theirs[0][1])
+    np.testing.assert_array_equal(crop.problem(operator).start, theirs[0][1])
     noisy = truth + 5 * np.random.default_rng(4).standard_normal(truth.shape).astype(np.float32)
-    for (_, mine), (their, _) in zip(ours, theirs, strict=True):
-        for image in (truth, problem.start.clip(0, 255), noisy):
+    for mine, (their, _) in zip(ours, theirs, strict=True):
+        for image in (truth, crop.problem(operator).start.clip(0, 255), noisy):
             (value, slope), (wanted, steepest) = mine(image), their(image)
             assert value == pytest.approx(wanted, rel=1e-5)
             np.testing.assert_allclose(slope, steepest, rtol=1e-4, atol=1e-5 * np.abs(steepest).max())
@@ -116,12 +109,13 @@ def test_training_ends_where_the_task_does(task, photograph):
     """But for the task's few iterations: nearer to its result than noise and start by far."""
     truth = 80 + photograph[40:100, 40:106].astype(np.float32) / 3
     operator = refined_at_random(AnalysisOperator.dct(5), stride=2)
-    problem = damage(truth, task, 12.0, np.random.default_rng(3))
-    repaired = bilevel.repair(problem, operator)
-    energy, start = as_the_task(problem, operator)[-1]
+    crop = damage(truth, task, 12.0, np.random.default_rng(3))
+    repaired = bilevel.repair(crop, operator)
+    energy, start = as_the_task(crop, operator)[-1]
     to_the_end = Settings(iterations=400, step_tolerance=0, decrease_tolerance=1e-9)
     theirs = flat_conjugate_gradient(energy, Euclidean(), start, to_the_end).point
-    assert np.sqrt(np.mean((repaired - theirs) ** 2)) < 0.1 < np.sqrt(np.mean((problem.start - theirs) ** 2)) / 20
+    far = np.sqrt(np.mean((crop.problem(operator).start - theirs) ** 2))
+    assert np.sqrt(np.mean((repaired - theirs) ** 2)) < 0.1 < far / 20
 
 
 def refined_at_random(operator, stride):
@@ -135,14 +129,15 @@ def refined_at_random(operator, stride):
     ).operator(operator.patch_shape, {"stride": str(stride)})
 
 
-def exact_repair(problem, operator, **_):
+def exact_repair(crop, operator, **_):
     """The same s*, by Newton's method: the energy in float32 is too coarse to find it any closer."""
-    energy = problem.stages(operator)[-1][1]
+    problem = crop.problem(operator)
+    energy = problem.energies()[-1]
     image, weight = problem.start, np.float32(energy.weight)
     for _ in range(12):
 
         def hessian(v, image=image):
-            return weight * energy.prior.curvature(image, v) + problem.seen(v)
+            return weight * energy.prior.curvature(image, v) + bilevel._seen(problem, v)
 
         step = bilevel.solve_positive(hessian, -energy(image)[1], tolerance=1e-3, iterations=400)
         image = image + step
@@ -158,14 +153,14 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
     start = Parameters.of(AnalysisOperator.dct(3))
     start = dataclasses.replace(start, coordinates=0.03 * start.coordinates, log_weights=start.log_weights + 4)
     truth = photograph[40:61, 40:61].astype(np.float32)
-    problem = damage(truth, task, 20.0, np.random.default_rng(3))
+    crop = damage(truth, task, 20.0, np.random.default_rng(3))
     monkeypatch.setattr(bilevel, "solve_positive", partial(bilevel.solve_positive, tolerance=1e-3, iterations=1000))
     monkeypatch.setattr(bilevel, "repair", exact_repair)
 
     def error(parameters):
-        return bilevel.loss(exact_repair(problem, parameters.operator((3, 3))), truth, 20.0)[0]
+        return bilevel.loss(exact_repair(crop, parameters.operator((3, 3))), truth, 20.0)[0]
 
-    found = bilevel.hypergradient(problem, start.operator((3, 3)))
+    found = bilevel.hypergradient(crop, start.operator((3, 3)))
     assert found is not None
     value, *rest = found
     assert value == pytest.approx(error(start), abs=1e-5)
@@ -181,9 +176,9 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
 @pytest.mark.parametrize("task", TASKS)
 def test_the_repair_of_a_crop_is_converged(task, photograph):
     truth = photograph[40:112, 40:112].astype(np.float32)
-    problem = damage(truth, task, 10.0, np.random.default_rng(0))
+    crop = damage(truth, task, 10.0, np.random.default_rng(0))
     operator = Parameters.of(AnalysisOperator.dct(5)).operator((5, 5), {"stride": "2"})
-    slope = problem.stages(operator)[-1][1](bilevel.repair(problem, operator))[1]
+    slope = crop.problem(operator).energies()[-1](bilevel.repair(crop, operator))[1]
     assert np.sqrt(np.mean(slope**2)) <= {"denoise": 0.02, "inpaint": 0.004, "upscale": 0.002}[task]
 
 
@@ -225,14 +220,15 @@ def test_training_starts_where_the_rules_stand(photograph):
 @given(task=st.sampled_from(TASKS), seed=st.integers(0, 1000))
 def test_problems_are_what_the_task_says(task, seed):
     image = np.random.default_rng(seed).random((40, 50)).astype(np.float32) * 255
-    problem = draw([image], task, (5.0, 50.0), 24, np.random.default_rng(seed))
-    assert problem.truth.shape == problem.start.shape == (24, 24)
-    assert 5 <= problem.sigma <= 50
-    seen = problem.truth.ravel() if problem.measure is None else problem.measure.matvec(problem.truth.ravel())
+    crop = draw([image], task, (5.0, 50.0), 24, np.random.default_rng(seed))
+    problem = crop.problem(AnalysisOperator.dct(4))
+    assert crop.truth.shape == problem.start.shape == (24, 24)
+    assert 5 <= crop.sigma <= 50
+    seen = crop.truth.ravel() if problem.measure is None else problem.measure.matvec(crop.truth.ravel())
     noise = np.asarray(problem.data).ravel() - seen
     if problem.trust is not None:
         noise = noise[problem.trust.ravel() > 0]
-    assert np.std(noise) == pytest.approx(problem.sigma, rel=0.45)
+    assert np.std(noise) == pytest.approx(crop.sigma, rel=0.45)
 
 
 @pytest.fixture(scope="module")

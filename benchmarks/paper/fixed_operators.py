@@ -22,10 +22,11 @@ import numpy as np
 import cosparse
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
-from cosparse.reconstruction.energy import Energy, Progress, minimise
-from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import Stage, first_step, mass, plan
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.rules import Plan, Stage, mass, plan
+from cosparse.reconstruction.solve import solve
 from cosparse.reconstruction.start import smoothed
+from cosparse.reconstruction.watch import Progress, Watch
 
 SIGMA = 25
 FIXED = {"dct": AnalysisOperator.dct(8), "overcomplete_dct": AnalysisOperator.dct(8, 12)}
@@ -40,10 +41,8 @@ def repaired(
 ) -> np.ndarray:  # fmt: skip
     """What `cosparse.denoise` does, with the constants given."""
     stage = Stage(weight * 128 / mass(operator), Penalty.log(nu), iterations, SIGMA)
-    energy = Energy(Prior(operator, stage.penalty, stride), stage.weight, noisy)
-    start = np.ascontiguousarray(smoothed(noisy, SIGMA))
-    done = minimise([(energy, iterations)], start, first_step=first_step(stage, operator), callback=follow)
-    return np.asarray(done[-1].point)
+    chosen, start = Plan((stage,), stride), np.ascontiguousarray(smoothed(noisy, SIGMA))
+    return solve(Problem(operator, chosen, start, noisy, bounds=(0.0, 255.0)), watch=Watch(follow)).image
 
 
 def tune(every: int, grid: Sequence[tuple[float, float]], limit: int = 40) -> None:

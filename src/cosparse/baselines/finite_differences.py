@@ -56,12 +56,7 @@ def solve(
     """
     prior = Prior(AnalysisOperator.finite_differences(), Penalty.pnorm(1.0, nu, square=False))
     energy = Energy(prior, weight, data, measure)
-    results = minimise(
-        [energy],
-        [500],
-        np.ascontiguousarray(start, np.float32),
-        first_step=1 / (1 + weight / nu**0.5),
-        last=Settings(iterations=500, step_tolerance=0.0, decrease_tolerance=1e-6),
-        free=free,
-    )
+    first_step = 1 / (1 + weight / nu**0.5)
+    settings = Settings(iterations=500, step_tolerance=0.0, decrease_tolerance=1e-6, first_step=first_step)
+    results = minimise([energy], [settings], np.ascontiguousarray(start, np.float32), free=free)
     return np.asarray(results[-1].point, np.float32)

@@ -14,14 +14,12 @@ from typing import Any
 from cosparse.cluster.connection import FULL
 from cosparse.cluster.layout import Page, named
 from cosparse.cluster.sources import TIFF
-from cosparse.cluster.tiles import TASKS
 from cosparse.files import replacing
 from cosparse.reconstruction.prior import Region
+from cosparse.reconstruction.tasks import TASKS
 
 log = logging.getLogger(__name__)
 
-_NEEDED = {"upscale": ("factor",), "deblur": ("kernel",)}
-_ALLOWED = {"denoise": ("grouping",), "inpaint": ("grouping",), "deblur": ("border",)}
 _COMMON = ("sigma", "operator", "weight", "quality", "data_range", "bounds")
 
 FORMAT = "cosparse-tiles-2"
@@ -39,10 +37,10 @@ def check(task: str, mask: Any, options: dict[str, Any]) -> None:
         )
     if task not in TASKS:
         raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
-    unknown = set(options) - {*_COMMON, *_NEEDED.get(task, ()), *_ALLOWED.get(task, ())}
+    unknown = set(options) - {*_COMMON, *TASKS[task].needs, *TASKS[task].takes}
     if unknown:
         raise TypeError(f"{task} has no option {', '.join(sorted(unknown))}")
-    missing = [name for name in _NEEDED.get(task, ()) if options.get(name) is None]
+    missing = [name for name in TASKS[task].needs if options.get(name) is None]
     if missing:
         raise TypeError(f"{missing[0]}: {task} needs it")
     if (mask is not None) != (task == "inpaint"):

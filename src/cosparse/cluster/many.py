@@ -12,10 +12,10 @@ import cosparse
 from cosparse._version import __version__
 from cosparse.cluster.connection import may_pass, on_worker, using, while_staffed
 from cosparse.cluster.record import Record
-from cosparse.cluster.tiles import TASKS
 from cosparse.images import read_image, write_image
 from cosparse.pictures import enlarged_like
 from cosparse.reconstruction.general import resolve
+from cosparse.reconstruction.tasks import TASKS
 
 RETRIES = 2
 AHEAD = 4  # tasks known to the scheduler for every thread: a million at once would fill its memory

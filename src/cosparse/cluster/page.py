@@ -16,7 +16,7 @@ from cosparse.cluster.path import survey
 from cosparse.cluster.pieces import OnWorkers
 from cosparse.cluster.samples import Cell, Sample, representative, sampled
 from cosparse.cluster.sources import thinned
-from cosparse.cluster.tiles import Found, Grid, Work, check_values, examine, listen, overlap_of
+from cosparse.cluster.tiles import Found, Grid, Work, check_values, examine, overlap_of, share_of
 
 WHOLE = 2**23  # a result of so many pixels or fewer is its own sample
 COVER = 1024  # pixels of the result: the side of the samples that cover a larger one, if the workers can hold it
@@ -82,7 +82,7 @@ class Page:
         else:
             chosen, rim, together = representative(self.interest(client, side), SAMPLES), RIM, SHARE
         shares = [
-            delayed(listen, pure=False)(work, *self._samples(chosen[first : first + together], side, rim))
+            delayed(share_of, pure=False)(work, *self._samples(chosen[first : first + together], side, rim))
             for first in range(0, len(chosen), together)
         ]
         return survey(OnWorkers(client), client.compute(shares))

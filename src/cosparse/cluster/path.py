@@ -13,8 +13,7 @@ They may be shared out among workers: what conjugate gradient is told are sums o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -25,8 +24,10 @@ from numpy.typing import NDArray
 from cosparse.cluster.pieces import Place, Vector
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, between, flat_conjugate_gradient
-from cosparse.reconstruction.energy import Energy, descend
+from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.prior import Region
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.request import Request
 
 Array = NDArray[Any]
 Path = list[tuple[float | None, float, float]]
@@ -34,17 +35,8 @@ Path = list[tuple[float | None, float, float]]
 as in :class:`cosparse.optimize.Landing`."""
 
 
-@contextmanager
-def _descending(way: Callable[..., Result]) -> Iterator[None]:
-    token = descend.set(way)
-    try:
-        yield
-    finally:
-        descend.reset(token)
-
-
-def follow(paths: Sequence[Path], task: Callable[[], Array]) -> Array:
-    """What `task` returns if its minimisations take these steps, one path for each in turn."""
+def follow(paths: Sequence[Path], request: Request) -> Array:
+    """The repair of an array that takes these steps, one path for each of its minimisations in turn."""
     turns = iter(paths)
 
     def walk(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
@@ -69,8 +61,7 @@ def follow(paths: Sequence[Path], task: Callable[[], Array]) -> Array:
             return flat_conjugate_gradient(energy, geometry, start, settings)
         return Result(point, value, 0.0, Stop.ITERATIONS, len(path), len(path), (first, value))
 
-    with _descending(walk):
-        return task()
+    return request.run(descend=walk)
 
 
 def _seen(energy: Energy, geometry: Euclidean, point: Array) -> tuple[float, Array]:
@@ -80,32 +71,27 @@ def _seen(energy: Energy, geometry: Euclidean, point: Array) -> tuple[float, Arr
 
 @dataclass(frozen=True)
 class Minimisation:
-    """What a task wanted minimised."""
+    """One stage of a problem."""
 
     energy: Energy
     free: NDArray[np.bool_] | None
     start: Array
     settings: Settings
-    continues: bool  # from the result of the one before
+    continues: bool  # from the result of the stage before
 
 
-def overheard(task: Callable[[], object]) -> list[Minimisation]:
-    """The minimisations that a task would do, in turn, without doing them."""
-    calls: list[Minimisation] = []
-
-    def listen(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
-        continues = bool(calls) and start is calls[-1].start
-        calls.append(Minimisation(energy, geometry.free, start, settings, continues))
-        return Result(start, 0.0, 0.0, Stop.CALLBACK, 0, 0, (0.0,))
-
-    with _descending(listen):
-        task()
-    return calls
+def minimisations(problems: Sequence[Problem]) -> list[Minimisation]:
+    """All stages of some problems, in turn."""
+    return [
+        Minimisation(energy, problem.free, problem.start, settings, stage > 0)
+        for problem in problems
+        for stage, (energy, settings) in enumerate(zip(problem.energies(), problem.settings(), strict=True))
+    ]
 
 
 @dataclass(frozen=True)
 class Share:
-    """Some of the samples: what each one's task wants minimised, what counts of its result, and how often.
+    """Some of the samples: what each one's task minimises, what counts of its result, and how often.
 
     Points, gradients and directions of a share are flat arrays, its samples one after the other.
     """
@@ -161,9 +147,9 @@ def _flat(images: list[Any]) -> Array:
     return np.concatenate([np.empty(0, np.float32), *(image.ravel() for image in images)], dtype=np.float32)
 
 
-def heard(crops: Sequence[Callable[[], object]], insides: Sequence[Region], weights: Sequence[float]) -> Share:
-    """The share of some tasks, without those that have nothing to do (where no pixel is missing)."""
-    found = zip(map(overheard, crops), insides, weights, strict=True)
+def shared(requests: Sequence[Request], insides: Sequence[Region], weights: Sequence[float]) -> Share:
+    """The share of some repairs, without those that have nothing to do (where no pixel is missing)."""
+    found = zip((minimisations(one.problems()) for one in requests), insides, weights, strict=True)
     some = [(calls, inside, weight) for calls, inside, weight in found if calls]
     return Share([calls for calls, _, _ in some], [inside for _, inside, _ in some], [weight for *_, weight in some])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,18 @@ from numpy.typing import NDArray
 
 import cosparse
 from cosparse.cluster.connection import on_worker
-from cosparse.cluster.path import Path, Share, follow, heard, survey
+from cosparse.cluster.path import Path, Share, follow, shared, survey
 from cosparse.cluster.pieces import Here
 from cosparse.cluster.samples import Cell, Sample
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.bounds import Extremes, chosen_bounds
-from cosparse.reconstruction.planes import open_image, range_known, refuse_far
+from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
-from cosparse.reconstruction.rules import GROUPING, Grouping
+from cosparse.reconstruction.request import Request
+from cosparse.reconstruction.rules import Grouping
+from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
-
-TASKS = ("denoise", "inpaint", "upscale", "deblur")
-
 
 @dataclass(frozen=True)
 class Work:
@@ -44,14 +42,14 @@ class Work:
     @property
     def grouping(self) -> Grouping | None:
         """The second pass, if there is one."""
-        if self.task not in GROUPING or not self.options.get("grouping", True):
+        if not self.options.get("grouping", True):
             return None
-        return GROUPING[self.task][self.options.get("quality", "balanced")]
+        return TASKS[self.task].second_pass.get(self.options.get("quality", "balanced"))
 
     @property
     def unknown_noise(self) -> bool:
         """Whether the noise is to be estimated."""
-        return self.task in ("denoise", "deblur") and self.options.get("sigma") is None
+        return TASKS[self.task].estimates_noise and self.options.get("sigma") is None
 
     def knowing(self, **found: Any) -> Work:
         """The same with options that were found out."""
@@ -78,16 +76,13 @@ class Work:
         """The same without the second one."""
         return self if self.grouping is None else replace(self, options={**self.options, "grouping": False})
 
-    def __call__(self, pixels: Array, mask: Array | None) -> Array:
-        """The task on some of the pixels."""
-        extra = () if mask is None else (mask,)
-        options = {**self.options, "operator": self.operator, "channel_axis": -1 if self.colour else None}
-        token = range_known.set(True)
-        try:
-            result: Array = getattr(cosparse, self.task)(pixels, *extra, **options)
-        finally:
-            range_known.reset(token)
-        return result
+    def request(self, pixels: Array, mask: Array | None) -> Request:
+        """What is asked of the task for some of the pixels."""
+        given = {} if mask is None else {"mask": mask}
+        axis = -1 if self.colour else None
+        return TASKS[self.task].request(
+            pixels, **given, **self.options, operator=self.operator, channel_axis=axis, part=True
+        )
 
 
 @dataclass(frozen=True)
@@ -142,16 +137,13 @@ def divided(shape: tuple[int, ...], tile: int, overlap: int, factor: int, unit: 
 
 def unit_of(work: Work, stride: int) -> int:
     """What a tile's first pixel must be a multiple of for its patches to lie where the whole picture's do."""
-    # Gaps are first filled from averages of ever larger blocks, which must lie alike too.
-    return math.lcm(stride, 16 if work.task == "inpaint" else 1, work.grouping.step if work.grouping else 1)
+    return math.lcm(stride, TASKS[work.task].unit, work.grouping.step if work.grouping else 1)
 
 
 def overlap_of(work: Work, unit: int) -> int:
     """Enough that the tiles' result is the whole picture's to 0.05 grey levels; measured, see docs/cluster.md."""
-    reach = 4 * max(work.operator.patch_shape)
-    if work.task == "inpaint":
-        reach *= 2
-    if work.task == "deblur":
+    reach = TASKS[work.task].reach * max(work.operator.patch_shape)
+    if "kernel" in work.options:
         reach += 2 * max(np.shape(work.options["kernel"]))
     if work.grouping is not None:
         reach += 2 * work.grouping.passes * work.grouping.size  # similar patches from further off count for little
@@ -201,23 +193,27 @@ def examine(work: Work, pixels: Array, missing: Array | None, alone: bool) -> Fo
     return Found(found, find_paths(work.knowing(**found), [pixels], [missing], [Sample(inside, inside)]))
 
 
-def listen(work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> Share:
-    """What the task wants to do with some samples; a task, see :func:`cosparse.cluster.path.survey`."""
-    tasks, insides, weights = [], [], []
-    for crop, mask, sample in zip(crops, masks, samples, strict=True):
-        if mask is None or not mask.all():
-            tasks.append(partial(work.first_pass(), crop, mask))
-            rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
-            insides.append((rows, columns))
-            weights.append(sample.weight)
-    return on_worker(work.version, heard, tasks, insides, weights)
+def share_of(work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> Share:
+    """What the task minimises for some samples; a task, see :func:`cosparse.cluster.path.survey`."""
+
+    def share() -> Share:
+        requests, insides, weights = [], [], []
+        for crop, mask, sample in zip(crops, masks, samples, strict=True):
+            if mask is None or not mask.all():
+                requests.append(work.request(crop, mask))
+                rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
+                insides.append((rows, columns))
+                weights.append(sample.weight)
+        return shared(requests, insides, weights)
+
+    return on_worker(work.version, share)
 
 
 def find_paths(
     work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]
 ) -> list[Path]:
     """The steps that all tiles will take, found by one task from so few samples that no other need help."""
-    share = listen(work, crops, masks, samples)
+    share = share_of(work, crops, masks, samples)
     return on_worker(work.version, survey, Here(), [share])
 
 
@@ -233,5 +229,5 @@ def repair_block(
             f"mask: no pixel is known around rows {rows.start} to {rows.stop}, columns {columns.start} to "
             f"{columns.stop}; use larger tiles"
         )
-    result = on_worker(work.version, follow, paths, lambda: work(pixels, known))
+    result = on_worker(work.version, lambda: follow(paths, work.request(pixels, known)))
     return np.ascontiguousarray(grid.trim(result, place))

@@ -31,7 +31,7 @@ class Energy:
     prior, weight
         g and lambda.
     data : array or None
-        y. None leaves the first term out, where the data are held exactly instead (see :class:`cosparse.reconstruction.problem.Problem`).
+        y. None leaves the first term out, where the data are held exactly instead.
     measure : LinearOperator or None
         A; None is the identity.
     trust : (h, w) array or None

@@ -154,7 +154,7 @@ def reconstruct(
     scale = 255.0 / _positive(data_range, "data_range")
     data = data * data.real.dtype.type(scale)
     if start is None:
-        first = _first_image(A, data, shape)
+        first = first_image(A, data, shape)
     else:
         first = np.array(start, np.float32) * np.float32(scale)
         if first.shape != shape or not np.isfinite(first).all():
@@ -272,7 +272,7 @@ def _checked(
     return A, data, shape
 
 
-def _first_image(A: Any, data: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
+def first_image(A: Any, data: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
     """The constant whose measurements are nearest to y, and Aᴴ of what is left, times the factor that suits best.
 
     So a constant that is added to the image is added to its start as well.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
+from cosparse.optimize import Settings
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
 from cosparse.reconstruction.prior import Prior
@@ -61,8 +62,13 @@ class Problem:
             for stage in self.plan.stages
         ]  # fmt: skip
 
-    @property
-    def first_step(self) -> float:
-        """Where the first line search of every stage begins."""
-        stage = self.plan.stages[0]
-        return first_step(stage, self.operator.at(stage.sigma))
+    def settings(self) -> list[Settings]:
+        """Of every stage: its iterations, and where its first line search begins."""
+        first = self.plan.stages[0]
+        step = first_step(first, self.operator.at(first.sigma))
+        return [stage_settings(stage.iterations, step) for stage in self.plan.stages]
+
+
+def stage_settings(iterations: int, first_step: float) -> Settings:
+    """A stage ends after its iterations, not by a tolerance."""
+    return Settings(iterations=iterations, step_tolerance=0.0, first_step=first_step)

@@ -66,7 +66,7 @@ class Task:
         Whether a noise level that is not given is estimated.
     needs, takes : tuple of str
         Options that must be given, and that may be, beside those that all tasks have.
-    reach : float
+    reach : int
         How many patch sizes a pixel looks in each direction, about, for as long as a repair takes.
     unit : int
         Pixels: what tiles must begin at a multiple of, beside the distance of patches.
@@ -80,7 +80,7 @@ class Task:
     estimates_noise: bool = False
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
-    reach: float = 4
+    reach: int = 4
     unit: int = 1
 
 
@@ -134,14 +134,14 @@ class Request:
     def _repaired(self, number: int, watch: Watch, descend: Descend) -> Plane:
         asked = self.asked[number]
         if asked is None:
-            return self.pages[number]
+            return np.asarray(self.pages[number])
         channels, join = self._apart(number)
         problems = [self.pose(channel, asked) for channel in channels]
         planes = [problem.start for problem in problems]
         offset = np.float32(self.caller.scale(self.caller.offset))
 
         def shown(planes: list[Plane]) -> Plane:
-            return join(planes) + offset if offset else join(planes)
+            return np.asarray(join(planes) + offset if offset else join(planes))
 
         parts = 0 if self.grouping is None else parts_of(self.grouping, planes[0].shape[0], asked.sigma)
         for i, problem in enumerate(problems):

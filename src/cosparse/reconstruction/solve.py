@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, flat_conjugate_gradient
 from cosparse.reconstruction.energy import Energy, Image, Terms
@@ -79,17 +82,15 @@ def solve(
         What minimises one energy. Tiles of one large picture take given steps instead: see :mod:`cosparse.cluster`.
     """
     watch = watch or Watch()
-    energies = problem.energies()
-    numbers = [stage.iterations for stage in problem.plan.stages]
-    if settings is not None:
-        numbers[-1] = settings.iterations
+    energies, stages = problem.energies(), problem.settings()
     if watch.stopped:
-        value, weight = math.nan, energies[-1].weight
-        return Solution(problem.start, value, Stop.CALLBACK, 0, 0, weight, math.nan, (), energies[-1])
+        weight = energies[-1].weight
+        return Solution(problem.start, math.nan, Stop.CALLBACK, 0, 0, weight, math.nan, (), energies[-1])
+    if settings is not None:
+        stages[-1] = replace(settings, first_step=settings.first_step or stages[-1].first_step)
     results = minimise(
-        energies, numbers, problem.start, first_step=problem.first_step, free=problem.free, last=settings,
-        revise=revise, watch=watch, descend=descend,
-    )  # fmt: skip
+        energies, stages, problem.start, free=problem.free, revise=revise, watch=watch, descend=descend
+    )
     last, energy = results[-1], energies[len(results) - 1]
     if revise is not None and len(results) > 1:
         energy = revise(energy, results[0].point)
@@ -108,25 +109,20 @@ def solve(
 
 def minimise(
     energies: Sequence[Energy],
-    iterations: Sequence[int],
+    stages: Sequence[Settings],
     start: Image,
     *,
-    first_step: float,
-    free: object = None,
-    last: Settings | None = None,
+    free: NDArray[np.bool_] | None = None,
     revise: Revise | None = None,
     watch: Watch | None = None,
     descend: Descend = flat_conjugate_gradient,
 ) -> list[Result]:
     """Minimise energies in turn (a continuation in weight or sharpness), each from the last one's result."""
     watch = watch or Watch()
-    done, limit, image = 0, sum(iterations), start
+    done, limit, image = 0, sum(settings.iterations for settings in stages), start
     results: list[Result] = []
     with one_blas_thread():
-        for stage, (energy, number) in enumerate(zip(energies, iterations, strict=True)):
-            settings = Settings(iterations=number, step_tolerance=0.0, first_step=first_step)
-            if last is not None and stage == len(energies) - 1:
-                settings = replace(last, first_step=last.first_step or first_step)
+        for stage, (energy, settings) in enumerate(zip(energies, stages, strict=True)):
             if revise is not None and stage > 0:
                 energy = revise(energy, results[0].point)
 
@@ -135,7 +131,7 @@ def minimise(
                     done + landing.iteration, limit, landing.value, landing.point, stage, energy.weight
                 )
 
-            result = descend(energy, Euclidean(free), image, settings, callback=report)  # type: ignore[arg-type]
+            result = descend(energy, Euclidean(free), image, settings, callback=report)
             image = result.point
             if not math.isfinite(float(image.sum(dtype=float))):
                 raise FloatingPointError("the reconstruction left the range of numbers")

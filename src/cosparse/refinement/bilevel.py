@@ -18,17 +18,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
-from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
-from cosparse.reconstruction.energy import Energy
-from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import Stage, first_step, plan
+from cosparse.optimize import Settings
+from cosparse.reconstruction.planes import Channel
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.request import Asked
+from cosparse.reconstruction.rules import trust
+from cosparse.reconstruction.solve import solve
+from cosparse.reconstruction.tasks import TASKS
 
 Image = NDArray[np.float32]
 Gradient = NDArray[np.float64]
@@ -42,58 +44,49 @@ ROUNDING = 1e-8  # a decrease, as a fraction of the energy, below which single p
 ITERATIONS = 400
 
 
-@dataclass(frozen=True)
-class Problem:
+@dataclass(frozen=True, eq=False)
+class Crop:
     """A crop to be repaired, and what it should become.
 
-    `start`, `data`, `measure` and `trust` are what the task makes of its noisy input, as in
-    :class:`cosparse.reconstruction.energy.Energy`; `sigma` is the input's noise.
+    Attributes
+    ----------
+    task : str
+    truth : (h, w) array
+    measured : array
+        What the task is given: noisy, with gaps, or smaller.
+    sigma : float
+        Its noise.
+    gaps : (h, w) bool array or None
+        Of inpainting: what is missing.
+    factor : int
+        Of upscaling.
     """
 
     task: str
     truth: Image
-    start: Image
+    measured: Image
     sigma: float
-    data: NDArray[Any]
-    measure: Any = None
-    trust: Image | None = None
+    gaps: NDArray[np.bool_] | None = None
+    factor: int = 1
 
-    def stages(self, operator: AnalysisOperator) -> list[tuple[Stage, Energy]]:
-        """The task's plan for this operator, and the energy of each stage; the last is what the repair minimises."""
-        chosen = plan(self.task, self.sigma, "balanced", None, operator)
-        return [
-            (
-                stage,
-                Energy(
-                    Prior(operator.at(stage.sigma), stage.penalty, chosen.stride), stage.weight,
-                    self.data, self.measure, bounds=None, trust=self.trust,
-                ),
-            )
-            for stage in chosen.stages
-        ]  # fmt: skip
-
-    def seen(self, direction: Image) -> Image:
-        """The Hessian of the data term, times a direction."""
-        if self.measure is not None:
-            back = self.measure.rmatvec(self.measure.matvec(direction.ravel()))
-            return np.asarray(back.real.reshape(direction.shape))
-        return direction if self.trust is None else self.trust * direction
+    def problem(self, operator: AnalysisOperator) -> Problem:
+        """What the task poses with this operator, without bounds."""
+        trusted = None if self.gaps is None else trust(~self.gaps)
+        asked = Asked(operator, "balanced", None, self.sigma, self.gaps, trusted, self.factor)
+        return TASKS[self.task].pose(Channel(self.measured), asked)
 
 
-def repair(problem: Problem, operator: AnalysisOperator, *, looser: float = 1.0) -> Image:
+def repair(crop: Crop, operator: AnalysisOperator, *, looser: float = 1.0) -> Image:
     """s*, to the gradient at which it has converged, or `looser` times that.
 
     The earlier stages of the plan run as in the task, so that the last one ends in the same valley.
     """
-    stages = problem.stages(operator)
-    settings = Settings(step_tolerance=0.0, first_step=first_step(stages[0][0], stages[0][1].prior.operator))
-    image = problem.start
-    for stage, energy in stages[:-1]:
-        few = replace(settings, iterations=stage.iterations)
-        image = flat_conjugate_gradient(energy, Euclidean(), image, few).point
-    limit = looser * CONVERGED[problem.task] * problem.sigma / 25 * math.sqrt(image.size)
-    settings = replace(settings, iterations=ITERATIONS, gradient_tolerance=limit, decrease_tolerance=ROUNDING)
-    return flat_conjugate_gradient(stages[-1][1], Euclidean(), image, settings).point
+    problem = crop.problem(operator)
+    limit = looser * CONVERGED[crop.task] * crop.sigma / 25 * math.sqrt(problem.start.size)
+    settings = Settings(
+        iterations=ITERATIONS, step_tolerance=0.0, gradient_tolerance=limit, decrease_tolerance=ROUNDING
+    )
+    return solve(problem, settings=settings).image
 
 
 def loss(repaired: Image, truth: Image, sigma: float) -> tuple[float, Image]:
@@ -114,23 +107,33 @@ def typical_error(sigma: float) -> float:
     return float(1.6 * max(sigma, 1.0) ** 1.22)
 
 
-def hypergradient(problem: Problem, operator: AnalysisOperator) -> tuple[float, float, Gradient, Gradient] | None:
+def hypergradient(crop: Crop, operator: AnalysisOperator) -> tuple[float, float, Gradient, Gradient] | None:
     """The loss; the noise level that the task takes the operator at; and the loss's derivatives by the atoms (times
     scale) and the weights that the operator has there.
 
     None where E is not convex at s*: there the repair may jump under a small change, and the derivative says nothing.
     """
-    stage, energy = problem.stages(operator)[-1]
+    problem = crop.problem(operator)
+    energy = problem.energies()[-1]
     prior, weight = energy.prior, np.float32(energy.weight)
-    repaired = repair(problem, operator)
-    value, slope = loss(repaired, problem.truth, problem.sigma)
+    repaired = repair(crop, operator)
+    value, slope = loss(repaired, crop.truth, crop.sigma)
     answer = solve_positive(
-        lambda direction: weight * prior.curvature(repaired, direction) + problem.seen(direction), slope
+        lambda direction: weight * prior.curvature(repaired, direction) + _seen(problem, direction), slope
     )
     if answer is None:
         return None
     by_atom, by_weight = prior.sensitivity(repaired, answer)
-    return value, stage.sigma, -energy.weight * by_atom, -energy.weight * by_weight
+    level = problem.plan.stages[-1].sigma
+    return value, level, -energy.weight * by_atom, -energy.weight * by_weight
+
+
+def _seen(problem: Problem, direction: Image) -> Image:
+    """The Hessian of the data term, times a direction."""
+    if problem.measure is not None:
+        back = problem.measure.rmatvec(problem.measure.matvec(direction.ravel()))
+        return np.asarray(back.real.reshape(direction.shape))
+    return direction if problem.trust is None else problem.trust * direction
 
 
 def solve_positive(

@@ -18,10 +18,10 @@ from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.patches import grey_images
 from cosparse.refinement import checkpoint as checkpoints
-from cosparse.refinement.bilevel import BORDER, Image, Problem, hypergradient, repair
+from cosparse.refinement.bilevel import BORDER, Crop, Image, hypergradient, repair
 from cosparse.refinement.checkpoint import State
+from cosparse.refinement.damage import TASKS, damage, draw
 from cosparse.refinement.parameters import RATES, Parameters
-from cosparse.refinement.problems import TASKS, damage, draw
 
 CHECKPOINT_SECONDS = 15.0
 MOMENTS = (0.9, 0.99)  # of Adam
@@ -254,13 +254,13 @@ def _advance(
     parameters = state.parameters
     operator = _in_use(parameters, shape, stride)
 
-    def work(problem: Problem) -> tuple[float, dict[str, Any]] | None:
-        answer = hypergradient(problem, operator)
+    def work(crop: Crop) -> tuple[float, dict[str, Any]] | None:
+        answer = hypergradient(crop, operator)
         if answer is None or not all(np.isfinite(part).all() for part in answer):
             return None
         return answer[0], parameters.gradient(shape, *answer[1:])
 
-    problems = [
+    crops = [
         draw(
             images, tasks[(state.step * batch + number) % len(tasks)], sigmas, crop,
             np.random.default_rng([seed, state.step, number]),
@@ -268,8 +268,8 @@ def _advance(
         for number in range(batch)
     ]  # fmt: skip
     # The longest first, so that no core waits for one begun last; added up in the order they were drawn in.
-    order = sorted(range(batch), key=lambda number: -problems[number].sigma)
-    found = dict(zip(order, spread(lambda number: work(problems[number]), order), strict=True))
+    order = sorted(range(batch), key=lambda number: -crops[number].sigma)
+    found = dict(zip(order, spread(lambda number: work(crops[number]), order), strict=True))
     results = [result for number in range(batch) if (result := found[number]) is not None]
     dropped = state.dropped + batch - len(results)
     if not results:
@@ -297,17 +297,17 @@ def _advance(
     )
 
 
-def _validated(state: State, problems: list[Problem], shape: tuple[int, int], stride: int) -> State:
+def _validated(state: State, crops: list[Crop], shape: tuple[int, int], stride: int) -> State:
     """The state with the held-out images' PSNR, and the parameters if they are the best so far."""
     operator = _in_use(state.parameters, shape, stride)
 
-    def work(problem: Problem) -> float:
-        repaired = repair(problem, operator, looser=LOOSER)
+    def work(crop: Crop) -> float:
+        repaired = repair(crop, operator, looser=LOOSER)
         inside = (slice(BORDER, -BORDER), slice(BORDER, -BORDER))
-        error = (np.clip(repaired, 0, 255) - problem.truth)[inside]
+        error = (np.clip(repaired, 0, 255) - crop.truth)[inside]
         return float(10 * np.log10(255**2 / max(float(np.mean(error**2)), 1e-10)))
 
-    reached = float(np.mean(spread(work, problems)))
+    reached = float(np.mean(spread(work, crops)))
     better = not state.validations or reached > max(value for _, value in state.validations)
     return dataclasses.replace(
         state,
@@ -321,7 +321,7 @@ def _in_use(parameters: Parameters, shape: tuple[int, int], stride: int) -> Anal
     return parameters.operator(shape, {"stride": str(stride)})
 
 
-def _trials(images: list[Image], tasks: tuple[str, ...], sigmas: tuple[float, float]) -> list[Problem]:
+def _trials(images: list[Image], tasks: tuple[str, ...], sigmas: tuple[float, float]) -> list[Crop]:
     """Every held-out image at every task, at one noise level or three of the range."""
     levels = sorted({sigmas[0], float(np.sqrt(sigmas[0] * sigmas[1])), sigmas[1]})
     return [

@@ -133,10 +133,13 @@ def request(
     limits = page_bounds(pages, caller, bounds, [level] * len(pages), ~gaps)
     chosen = resolve(operator, quality)
     pages[gaps] = 0
-    asked = tuple(
-        Asked(chosen, quality, weight, level, own, trust(~own) if level > 0 else None) if level > 0 or own.any() else None
-        for own in gaps
-    )
+
+    def ask(own: NDArray[np.bool_]) -> Asked | None:
+        if level == 0:
+            return Asked(chosen, quality, weight, 0.0, own) if own.any() else None
+        return Asked(chosen, quality, weight, level, own, trust(~own))
+
+    asked = tuple(map(ask, gaps))
 
     def close(repaired: Pages) -> NDArray[Any]:
         filled = close_image(repaired, caller, limits)

@@ -1,4 +1,4 @@
-"""Training and validation problems: crops of clean images, damaged, and posed as the task poses them."""
+"""Training and validation: crops of clean images, damaged as the tasks find them."""
 
 from __future__ import annotations
 
@@ -8,37 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.rules import trust
-from cosparse.reconstruction.start import enlarge, interpolate, smoothed
-from cosparse.refinement.bilevel import Image, Problem
+from cosparse.refinement.bilevel import Crop, Image
 
 TASKS = ("denoise", "inpaint", "upscale")
 
 
-def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> Problem:
-    """A problem with a known answer.
+def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> Crop:
+    """A crop with a known answer.
 
     Inpainting drops 50 to 90 % of the pixels; upscaling is by 3. Both add noise of sigma, as the repair expects it.
     """
     if task == "inpaint":
         gaps = rng.random(truth.shape) < rng.uniform(0.5, 0.9)
         gaps[0, 0] = False
-        noisy = np.where(gaps, np.float32(0), _noisy(truth, sigma, rng))
-        start = smoothed(interpolate(noisy, gaps), sigma)
-        return Problem(task, truth, start, sigma, noisy, trust=trust(~gaps))
+        return Crop(task, truth, np.where(gaps, np.float32(0), _noisy(truth, sigma, rng)), sigma, gaps)
     if task == "upscale":
         height, width = (side // 3 for side in truth.shape)
         truth = np.ascontiguousarray(truth[: 3 * height, : 3 * width])
-        measure = measurement.downsampling(3, truth.shape)
-        small = _noisy(measure.matvec(truth.ravel()).reshape(height, width), sigma, rng)
-        return Problem(task, truth, enlarge(small, 3), sigma, small.ravel(), measure)
-    noisy = _noisy(truth, sigma, rng)
-    return Problem(task, truth, smoothed(noisy, sigma), sigma, noisy)
+        small = measurement.downsampling(3, truth.shape).forward(truth)
+        return Crop(task, truth, _noisy(small, sigma, rng), sigma, factor=3)
+    return Crop(task, truth, _noisy(truth, sigma, rng), sigma)
 
 
 def draw(
     images: Sequence[Image], task: str, sigmas: tuple[float, float], size: int, rng: np.random.Generator
-) -> Problem:
+) -> Crop:
     """A random crop, flipped and turned at random, with noise of a level drawn evenly on a logarithmic scale."""
     image = images[int(rng.integers(len(images)))]
     height, width = (min(size, side) for side in image.shape)
