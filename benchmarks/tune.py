@@ -20,10 +20,10 @@ import cosparse
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.general import first_image
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.rules import Plan, Stage, mass, plan
-from cosparse.reconstruction.solve import solve
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.reconstruction.watch import Progress, Watch
 

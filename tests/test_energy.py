@@ -11,9 +11,9 @@ from cosparse import Penalty, Stop, load_operator
 from cosparse.optimize import Euclidean, Settings, conjugate_gradient, flat_conjugate_gradient
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.energy import Energy
+from cosparse.reconstruction.engine import minimise
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.problem import stage_settings
-from cosparse.reconstruction.solve import minimise
 from cosparse.reconstruction.start import interpolate
 from cosparse.reconstruction.watch import Progress, Watch
 from cosparse.testing import gradient_test

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -127,3 +129,19 @@ def test_hadamard_sensing_takes_rows_of_a_hadamard_matrix():
     signs = np.sign(rows)
     # With the signs of any one row taken out, another row is a product of two rows of the matrix: again one of them.
     assert all(tuple((signs[0] * row).astype(int)) in known for row in signs)
+
+
+@pytest.mark.parametrize("name", measurement.EXAMPLES)
+def test_a_measurement_can_be_pickled(name):
+    A = measurement.EXAMPLES[name]((9, 11))
+    again = pickle.loads(pickle.dumps(A))
+    x = np.random.default_rng(0).standard_normal(99).astype(np.float32)
+    np.testing.assert_array_equal(again.matvec(x), A.matvec(x))
+
+
+def test_what_a_generator_gave_is_pickled_as_it_is():
+    """Made again from the same generator it would be another."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+    A = measurement.hadamard_sensing((4, 4), 3, rng=np.random.default_rng(0))
+    again = pickle.loads(cloudpickle.dumps(A))
+    np.testing.assert_array_equal(again.matvec(np.arange(16)), A.matvec(np.arange(16)))

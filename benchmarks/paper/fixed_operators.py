@@ -22,9 +22,9 @@ import numpy as np
 import cosparse
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
+from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.rules import Plan, Stage, mass, plan
-from cosparse.reconstruction.solve import solve
 from cosparse.reconstruction.start import smoothed
 from cosparse.reconstruction.watch import Progress, Watch
 

@@ -15,8 +15,8 @@ from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
 from cosparse.penalty import Penalty
 from cosparse.reconstruction.energy import Energy
+from cosparse.reconstruction.engine import minimise
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.solve import minimise
 from cosparse.reconstruction.start import interpolate, smoothed
 
 TITLE = "TV (our engine)"

@@ -26,7 +26,7 @@ class Stop(Enum):
         return self in (Stop.STEP, Stop.GRADIENT, Stop.DECREASE, Stop.STALLED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """Where the iteration ended, and what it took to get there."""
 

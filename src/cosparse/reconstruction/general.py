@@ -13,9 +13,9 @@ from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.optimize import Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
 from cosparse.reconstruction.energy import Energy
+from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.rules import OPERATORS, Quality, last_settings, plan
-from cosparse.reconstruction.solve import solve
 from cosparse.reconstruction.watch import Callback, Watch
 
 Operator = AnalysisOperator | str | None

@@ -9,8 +9,9 @@ then covers it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ from cosparse.kernels.reference import fold_border
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
+P = ParamSpec("P")
 
 
 class Measurement(LinearOperator):
@@ -37,6 +39,12 @@ class Measurement(LinearOperator):
         self.forward, self.adjoint_image = forward, adjoint
         super().__init__(np.dtype(dtype), (int(np.prod(data_shape)), int(np.prod(image_shape))))
 
+    recipe: tuple[Callable[..., Measurement], tuple[Any, ...], dict[str, Any]] | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled as the call that made it, if that is known."""
+        return super().__reduce_ex__(protocol) if self.recipe is None else (_made, self.recipe)
+
     def _matvec(self, x: Array) -> Array:
         return self.forward(x.reshape(self.image_shape)).reshape(-1)
 
@@ -44,11 +52,30 @@ class Measurement(LinearOperator):
         return self.adjoint_image(y.reshape(self.data_shape)).reshape(-1)
 
 
+def _made(make: Callable[..., Measurement], given: tuple[Any, ...], named: dict[str, Any]) -> Measurement:
+    return make(*given, **named)
+
+
+def _remembered(make: Callable[P, Measurement]) -> Callable[P, Measurement]:
+    """The same, its results knowing how to make themselves again. What a generator has given is not to be had twice."""
+
+    @functools.wraps(make)
+    def remembering(*given: P.args, **named: P.kwargs) -> Measurement:
+        found = make(*given, **named)
+        if not any(isinstance(value, np.random.Generator) for value in (*given, *named.values())):
+            found.recipe = (remembering, given, dict(named))
+        return found
+
+    return remembering
+
+
+@_remembered
 def identity(shape: Shape) -> Measurement:
     """Every pixel, as it is: denoising."""
     return Measurement(shape, shape, lambda s: s, lambda y: y)
 
 
+@_remembered
 def sampling(known: ArrayLike) -> Measurement:
     """The pixels where `known` is True: inpainting."""
     known = np.asarray(known, bool)
@@ -61,6 +88,7 @@ def sampling(known: ArrayLike) -> Measurement:
     return Measurement(known.shape, (int(known.sum()),), lambda s: s[known], scatter)
 
 
+@_remembered
 def blur(kernel: ArrayLike, shape: Shape, *, border: str = "replicate") -> Measurement:
     """Convolution with `kernel`, centred; the border is "replicate"d or "periodic".
 
@@ -115,6 +143,7 @@ def _periodic_blur(kernel: NDArray[np.float32], shape: Shape) -> Measurement:
     )
 
 
+@_remembered
 def downsampling(
     factor: int, shape: Shape, *, kernel: ArrayLike | None = None, offset: int | None = None
 ) -> Measurement:
@@ -142,6 +171,7 @@ def downsampling(
     )
 
 
+@_remembered
 def fourier_sampling(mask: ArrayLike) -> Measurement:
     """The Fourier coefficients where `mask` is True, orthonormal: magnetic resonance imaging.
 
@@ -165,6 +195,7 @@ def fourier_sampling(mask: ArrayLike) -> Measurement:
     )
 
 
+@_remembered
 def hadamard_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator = 0) -> Measurement:
     """`count` random rows of an orthonormal Hadamard matrix, its columns with random signs: dense sensing, fast.
 
@@ -198,6 +229,7 @@ def hadamard_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator
     return Measurement(shape, (count,), forward, adjoint)
 
 
+@_remembered
 def gaussian_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator = 0) -> Measurement:
     """`count` inner products with Gaussian images of unit expected norm; for small images, as it is stored."""
     size = int(np.prod(shape))

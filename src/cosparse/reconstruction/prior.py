@@ -21,7 +21,10 @@ class Prior:
     """g of Eq. (46): sum over patches and atoms of w_i·phi(atom_i · patch), with its gradient.
 
     phi(v) is (v² + nu)^(p/2), as the paper has it for reconstruction (in learning it is divided by p), or
-    log(1 + nu v²).
+    log(1 + nu v²). Images are (h, w) float32 on 0..255. There is a patch about every `stride`-th pixel of every
+    `stride`-th row, from the first on, its own pixel at row h_p//2 and column w_p//2 of the patch; beyond the border
+    the outermost pixels are repeated. Called, it gives value and gradient; :meth:`curvature` is the Hessian's product
+    with a direction, :meth:`prox` the proximal map.
 
     Parameters
     ----------
@@ -39,11 +42,22 @@ class Prior:
     >>> value, gradient = prior(np.full((5, 3), 128, np.float32))  # a constant image is perfectly sparse
     >>> round(value, 3), gradient.shape
     (0.0, (5, 3))
+    >>> Prior.of(AnalysisOperator.dct(8), sigma=25.0).penalty
+    Penalty(form='log', nu=0.1, p=0.0, square=False)
     """
 
     operator: AnalysisOperator
     penalty: Penalty
     stride: int | tuple[int, int] = 1
+
+    @classmethod
+    def of(cls, operator: AnalysisOperator, sigma: float = 25.0) -> Prior:
+        """The prior as denoising at noise sigma (on 0..255) uses it, up to its weight."""
+        from cosparse.reconstruction.rules import plan
+
+        chosen = plan("denoise", sigma, "balanced", None, operator)
+        stage = chosen.stages[-1]
+        return cls(operator.at(stage.sigma), stage.penalty, min(chosen.stride, *operator.patch_shape))
 
     def __post_init__(self) -> None:
         for step, size in zip(self.strides, self.operator.patch_shape, strict=True):
@@ -89,6 +103,15 @@ class Prior:
         from cosparse.kernels import curvature
 
         return curvature.image_curvature(self.operator.atoms, self.weights, image, direction, *self._rest)
+
+    def prox(self, image: Image, step: float, *, iterations: int = 100) -> Image:
+        """argmin over s of ½‖s - image‖² + step·g(s), by conjugate gradient from the image."""
+        from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
+        from cosparse.reconstruction.energy import Energy
+
+        start = np.ascontiguousarray(image, np.float32)
+        settings = Settings(iterations=iterations, step_tolerance=0.0, decrease_tolerance=1e-7, first_step=0.1)
+        return flat_conjugate_gradient(Energy(self, step, start, bounds=None), Euclidean(), start, settings).point
 
     def sensitivity(self, image: Image, direction: Image) -> tuple[Derivative, Derivative]:
         """The derivatives of <gradient at the image, direction> by the operator's atoms and by its weights."""

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import flat_conjugate_gradient
 from cosparse.reconstruction.bounds import Pair
+from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.grouping import filter_groups, parts_of
 from cosparse.reconstruction.planes import Caller, Channel, Pages, Plane, take_apart
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.rules import Grouping
-from cosparse.reconstruction.solve import Descend, solve
 from cosparse.reconstruction.watch import Callback, Watch
 
 
@@ -120,7 +120,7 @@ class Request:
         return [] if asked is None else [self.pose(channel, asked) for channel in self._apart(number)[0]]
 
     def run(self, callback: Callback = None, descend: Descend = flat_conjugate_gradient) -> NDArray[Any]:
-        """The repaired array; `descend` as in :func:`cosparse.reconstruction.solve.solve`."""
+        """The repaired array; `descend` as in :func:`cosparse.solve`."""
         watch = Watch(callback)
         pages = []
         for number in range(len(self.pages)):

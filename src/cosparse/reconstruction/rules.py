@@ -42,7 +42,16 @@ class Stage:
     The number does not depend on the image: an iteration more or less moves it by a tenth of a grey level, and tiles of
     a large picture must end where the whole would.
 
-    A refined operator takes its own weights and scales at noise `sigma`, and lambda is a factor on them.
+    Parameters
+    ----------
+    weight : float
+        lambda on the scale of 0..255. A refined operator takes its own weights and scales at noise `sigma`, and lambda
+        is a factor on them.
+    penalty : Penalty
+        phi.
+    iterations : int
+    sigma : float
+        The noise on 0..255 that a refined operator is taken at.
     """
 
     weight: float
@@ -53,7 +62,15 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a task will do."""
+    """What a task will do.
+
+    Parameters
+    ----------
+    stages : tuple of Stage
+        A continuation: each starts from the last one's result.
+    stride : int
+        Pixels between patches.
+    """
 
     stages: tuple[Stage, ...]
     stride: int

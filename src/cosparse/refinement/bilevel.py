@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
+from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked
 from cosparse.reconstruction.rules import trust
-from cosparse.reconstruction.solve import solve
 from cosparse.reconstruction.tasks import TASKS
 
 Image = NDArray[np.float32]

@@ -80,6 +80,26 @@ def solve(
         Told after every iteration; it may stop the work, and if it has, the start is what is returned.
     descend : callable
         What minimises one energy. Tiles of one large picture take given steps instead: see :mod:`cosparse.cluster`.
+
+    Returns
+    -------
+    Solution
+        The image on 0..255, the energy and its terms, and why the last stage ended.
+
+    References
+    ----------
+    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
+    Transactions on Image Processing 22(6), 2013, Eq. (49).
+
+    Examples
+    --------
+    >>> import numpy as np, cosparse
+    >>> noisy = (128 + 20 * np.random.default_rng(0).standard_normal((24, 24))).astype(np.float32)
+    >>> operator = cosparse.load_operator()
+    >>> stage = cosparse.Stage(weight=1.0, penalty=operator.penalty, iterations=30, sigma=20.0)
+    >>> found = cosparse.solve(cosparse.Problem(operator, cosparse.Plan((stage,), stride=2), noisy, noisy))
+    >>> bool(found.image.std() < 5), found.iterations
+    (True, 30)
     """
     watch = watch or Watch()
     energies, stages = problem.energies(), problem.settings()
