@@ -34,7 +34,8 @@ def test_the_solution_tells_what_was_done(noisy):
     terms = found.terms()
     assert terms.data + terms.bound + terms.prior == pytest.approx(found.energy, rel=1e-6)
     value, gradient = found.minimised(found.image)
-    assert value == pytest.approx(found.energy) and np.linalg.norm(gradient) == pytest.approx(found.gradient_norm, rel=1e-3)
+    assert value == pytest.approx(found.energy)
+    assert np.linalg.norm(gradient) == pytest.approx(found.gradient_norm, rel=1e-3)
 
 
 def test_a_watch_that_stopped_stops_what_follows(noisy):
