@@ -23,6 +23,12 @@ def test_tomography_beats_filtered_back_projection():
     assert ours > filtered + 10
 
 
+def test_the_equation_from_its_parts():
+    before, after = map(float, re.findall(r"([\d.]+) dB", run("equation.py")))
+    assert after > before + 7
+    assert len((FOLDER / "equation.py").read_text().strip().splitlines()) <= 18  # 15 of them are code
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_has_a_test_here(path):
     assert f'run("{path.name}")' in Path(__file__).read_text()
