@@ -1,8 +1,8 @@
-"""What the command line and the web page both do with pictures as files hold them."""
+"""Pictures as files hold them: repaired, enlarged, read as masks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,53 @@ from numpy.typing import NDArray
 from cosparse.codecs.scale import enlarged
 from cosparse.images import Picture, default_range, to_working
 from cosparse.reconstruction.start import enlarge
+from cosparse.reconstruction.tasks import TASKS
+from cosparse.reconstruction.watch import Callback
+
+
+@dataclass(frozen=True, eq=False)
+class Repaired:
+    """A repaired picture, to be written as it is, and the noise of its pages on 0..255: as given, or estimated."""
+
+    picture: Picture
+    sigmas: tuple[float, ...]
+
+
+def repair(
+    picture: Picture, task: str, *, sigma: float | None = None, callback: Callback = None, **options: Any
+) -> Repaired:
+    """Repair a picture: the door of the command line, the web page and the cluster's many files.
+
+    Parameters
+    ----------
+    picture : Picture
+        As :func:`cosparse.images.read_image` gives it. Its transparency is kept, or enlarged with it.
+    task : {"denoise", "inpaint", "upscale", "deblur"}
+    sigma : float, optional
+        The noise on a scale of 0..255, whatever the picture's own. Left out: estimated where the task does so, else 0.
+    callback : callable, optional
+        As of the tasks.
+    **options
+        Those of the task but `data_range`, `channel_axis` and `alpha`, which the picture knows.
+    """
+    kind, pixels = TASKS[task], picture.pixels
+    if task != "inpaint" and pixels.dtype.kind == "f" and np.isnan(pixels).any():
+        raise ValueError("holds NaN; fill them in first with: cosparse inpaint --mask nan")
+    if sigma is not None or not kind.estimates_noise:
+        options["sigma"] = (sigma or 0.0) * picture.data_range / 255.0
+    request = kind.request(pixels, data_range=picture.data_range, channel_axis=picture.channel_axis, **options)
+    like = enlarged_like(picture, options["factor"]) if "factor" in options else picture
+    return Repaired(replace(like, pixels=request.run(callback)), request.sigmas)
+
+
+def bicubic(picture: Picture, factor: int) -> NDArray[np.float32]:
+    """The pixels of a picture enlarged by interpolation, in its own units: what upscaling is compared with."""
+    pages = picture.pages.astype(np.float32)
+    planes = pages if picture.channel_axis is None else np.moveaxis(pages, -1, 1)
+    large = np.stack([enlarge(plane, factor) for plane in planes.reshape(-1, *planes.shape[-2:])])
+    large = large.reshape(*planes.shape[:-2], *large.shape[-2:])
+    pages = large if picture.channel_axis is None else np.moveaxis(large, 1, -1)
+    return pages.reshape(*picture.leading, *pages.shape[1:])
 
 
 def white_mask(mask: Picture) -> NDArray[np.bool_]:

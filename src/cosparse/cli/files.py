@@ -13,9 +13,10 @@ from cosparse.codecs import READ_ONLY, SUFFIXES, UNREAD
 from cosparse.codecs.disk import shown_name
 from cosparse.codecs.heif import ASK
 from cosparse.images import find_images, unread_files
+from cosparse.reconstruction.tasks import TASKS
 
 NAMED = 5  # files of a kind that are named
-WORDS = ("denoised", "inpainted", "upscaled", "deblurred")  # photo.png -> photo.denoised.png
+WORDS = tuple(task.word for task in TASKS.values())  # photo.png -> photo.denoised.png
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -40,8 +39,7 @@ from cosparse.cli.options import (
 )
 from cosparse.cli.spread import by_tiles, run_tiles
 from cosparse.images import Picture, default_range
-from cosparse.pictures import enlarged_like
-from cosparse.reconstruction.start import enlarge
+from cosparse.pictures import bicubic, repair
 
 Callback = Callable[[cosparse.Progress], object]
 Border = Annotated[
@@ -80,11 +78,7 @@ def denoise(
         return run_tiles(options, "denoise", "denoised", sigma=sigma, data_range=data_range, grouping=grouping)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        _no_nan(picture, job)
-        pixels = cosparse.denoise(
-            picture.pixels, _own(picture, sigma), grouping=grouping, **_common(options, picture, callback)
-        )
-        return Done(pixels, picture, _noise(picture, sigma))
+        return _repaired(options, picture, "denoise", sigma, callback, grouping=grouping)
 
     run(options, "denoised", work)
 
@@ -139,19 +133,11 @@ def inpaint(
     make = mask_maker(mask, tolerance, grow)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        missing = make(picture, job)
-        pixels = cosparse.inpaint(
-            picture.pixels,
-            missing,
-            sigma=_own(picture, sigma),
-            grouping=grouping,
-            **_common(options, picture, callback),
-        )
-        like = picture
+        done = _repaired(options, picture, "inpaint", sigma, callback, mask=make(picture, job), grouping=grouping)
         if mask == "alpha" and picture.alpha is not None:
             whole = np.full_like(picture.alpha, default_range(picture.alpha))
-            like = replace(picture, alpha=whole)
-        return Done(pixels, like, (sigma,))
+            return replace(done, like=replace(done.like, alpha=whole))
+        return done
 
     run(options, "inpainted", work, opaque=mask == "alpha")
 
@@ -187,15 +173,8 @@ def upscale(
         return run_tiles(options, "upscale", "upscaled", sigma=sigma, data_range=data_range, factor=factor)
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        _no_nan(picture, job)
-        pixels = cosparse.upscale(
-            picture.pixels,
-            factor,
-            sigma=_own(picture, sigma),
-            **_common(options, picture, callback),
-        )
-        start = _enlarged(picture, factor) if options.reference else None
-        return Done(pixels, enlarged_like(picture, factor), (sigma,), start)
+        done = _repaired(options, picture, "upscale", sigma, callback, factor=factor)
+        return replace(done, before=bicubic(picture, factor)) if options.reference else done
 
     run(options, "upscaled", work, factor=factor)
 
@@ -238,58 +217,16 @@ def deblur(
         )
 
     def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        _no_nan(picture, job)
-        pixels = cosparse.deblur(
-            picture.pixels,
-            spread,
-            sigma=_own(picture, sigma),
-            border=border,
-            **_common(options, picture, callback),
-        )
-        return Done(pixels, picture, _noise(picture, sigma))
+        return _repaired(options, picture, "deblur", sigma, callback, kernel=spread, border=border)
 
     run(options, "deblurred", work)
 
 
-def _common(options: Repair, picture: Picture, callback: Callback) -> dict[str, Any]:
-    return {
-        "operator": options.operator,
-        "weight": options.weight,
-        "quality": options.quality,
-        "data_range": picture.data_range,
-        "channel_axis": picture.channel_axis,
-        "callback": callback,
-    }
-
-
-def _noise(picture: Picture, sigma: float | None) -> tuple[float, ...]:
-    """On 0..255: given, or estimated as the library does it, page by page."""
-    if sigma is not None:
-        return (sigma,)
-    scale = 255.0 / picture.data_range
-    estimate = partial(cosparse.estimate_sigma, data_range=picture.data_range, channel_axis=picture.channel_axis)
-    return tuple(scale * estimate(page) for page in picture.pages)
-
-
-@overload
-def _own(picture: Picture, sigma: float) -> float: ...
-@overload
-def _own(picture: Picture, sigma: None) -> None: ...
-def _own(picture: Picture, sigma: float | None) -> float | None:
-    """A noise level on 0..255 in the picture's own units."""
-    return None if sigma is None else sigma * picture.data_range / 255.0
-
-
-def _no_nan(picture: Picture, job: Job) -> None:
-    if picture.pixels.dtype.kind == "f" and np.isnan(picture.pixels).any():
-        raise ValueError("holds NaN; fill them in first with: cosparse inpaint --mask nan")
-
-
-def _enlarged(picture: Picture, factor: int) -> Any:
-    """Bicubic, for the comparison with a reference."""
-    pages = picture.pages.astype(np.float32)
-    planes = pages if picture.channel_axis is None else np.moveaxis(pages, -1, 1)
-    large = np.stack([enlarge(plane, factor) for plane in planes.reshape(-1, *planes.shape[-2:])])
-    large = large.reshape(*planes.shape[:-2], *large.shape[-2:])
-    pages = large if picture.channel_axis is None else np.moveaxis(large, 1, -1)
-    return pages.reshape(*picture.leading, *pages.shape[1:])
+def _repaired(
+    options: Repair, picture: Picture, task: str, sigma: float | None, callback: Callback, **own: Any
+) -> Done:
+    found = repair(
+        picture, task, sigma=sigma, operator=options.operator, weight=options.weight, quality=options.quality,
+        callback=callback, **own,
+    )  # fmt: skip
+    return Done(found.picture.pixels, found.picture, found.sigmas if sigma is None else (sigma,))

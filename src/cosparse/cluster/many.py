@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cosparse
 from cosparse._version import __version__
 from cosparse.cluster.connection import may_pass, on_worker, using, while_staffed
 from cosparse.cluster.record import Record
 from cosparse.images import read_image, write_image
-from cosparse.pictures import enlarged_like
+from cosparse.pictures import repair
 from cosparse.reconstruction.general import resolve
 from cosparse.reconstruction.tasks import TASKS
 
@@ -156,16 +155,9 @@ def repair_files(
     return FileReport(done, skipped, errors)
 
 
-def _repair_file(
-    task: str, source: str, target: str, replace: bool, *, sigma: float | None = None, **options: Any
-) -> None:
+def _repair_file(task: str, source: str, target: str, replace: bool, **options: Any) -> None:
     if os.path.exists(target) and not replace:
         raise ValueError(f"{target}: exists; remove it, or give the record of the run that made it")
-    picture = read_image(source)
-    if sigma is not None:
-        options["sigma"] = sigma * picture.data_range / 255.0
-    options |= {"data_range": picture.data_range, "channel_axis": picture.channel_axis}
-    pixels = getattr(cosparse, task)(picture.pixels, **options)
-    like = enlarged_like(picture, options["factor"]) if task == "upscale" else picture
+    found = repair(read_image(source), task, **options).picture
     Path(target).parent.mkdir(parents=True, exist_ok=True)
-    write_image(target, pixels, like=like)
+    write_image(target, found.pixels, like=found)

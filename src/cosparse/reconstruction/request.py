@@ -114,6 +114,11 @@ class Request:
     grouping: Grouping | None
     close: Callable[[Pages], NDArray[Any]]
 
+    @property
+    def sigmas(self) -> tuple[float, ...]:
+        """The noise of every page, as it was given or estimated."""
+        return tuple(0.0 if asked is None else asked.sigma for asked in self.asked)
+
     def problems(self, number: int = 0) -> list[Problem]:
         """Those of a page's planes."""
         asked = self.asked[number]

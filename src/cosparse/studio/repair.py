@@ -7,19 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 import cosparse
-from cosparse.images import from_working
+from cosparse.images import Picture
 from cosparse.operator import AnalysisOperator
-from cosparse.pictures import enlarged_like
-from cosparse.reconstruction.start import enlarge
+from cosparse.pictures import bicubic, repair
+from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio.limits import Limits
 from cosparse.studio.pictures import Array, Blur, Mask, Source, reduced, working
 from cosparse.studio.session import Refused
 from cosparse.studio.work import Counter, Step
 
-TASKS = ("denoise", "inpaint", "upscale", "deblur")
 # Values (pixels times colours) of the repaired picture that a preview finishes within about two seconds on two cores.
 PREVIEW = {"denoise": 800_000, "inpaint": 260_000, "upscale": 110_000, "deblur": 160_000}
 
@@ -96,31 +93,24 @@ def preview(source: Source, job: Job, report: Callable[[Step], bool]) -> Array:
     if missing is not None and not missing.any():
         return work
     small = replace(job, sigma=job.sigma / factor, missing=missing, quality="fast")
-    return _run(work, small, Counter(report), 255.0, factor, grouping=False)
+    once = {"grouping": False} if TASKS[job.task].second_pass else {}
+    return _run(Picture(work, None, source.picture.channel_axis), small, Counter(report), factor, **once).pixels
 
 
-def full(source: Source, job: Job, report: Callable[[Step], bool]) -> tuple[Array, list[float]]:
+def full(source: Source, job: Job, report: Callable[[Step], bool]) -> tuple[Picture, list[float]]:
     """The whole picture in its own type and range, and the energy as it fell (of the brightness, where in colour)."""
-    picture = source.picture
     counter = Counter(report)
-    pixels = _run(picture.pixels, job, counter, picture.data_range)
-    return pixels, counter.energies
+    return _run(source.picture, job, counter), counter.energies
 
 
-def finish(source: Source, job: Job, pixels: Array, energies: list[float], seconds: float) -> Result:
-    """Measure it, and bring what belongs to the picture to its size."""
-    like = replace(source.picture, pixels=pixels)
-    if job.task == "upscale":
-        like = replace(enlarged_like(source.picture, job.factor), pixels=pixels)
-    truth = source.truth
+def finish(source: Source, job: Job, like: Picture, energies: list[float], seconds: float) -> Result:
+    """Measure it."""
+    truth, pixels = source.truth, like.pixels
     if truth is None or truth.shape != pixels.shape:
         return Result(pixels, like, energies, seconds)
     before = source.picture.pixels
     if job.task == "upscale":
-        bicubic = working(source.picture)
-        planes = [bicubic] if bicubic.ndim == 2 else list(np.moveaxis(bicubic, -1, 0))
-        large = np.stack([enlarge(np.ascontiguousarray(plane), job.factor) for plane in planes], axis=-1)
-        before = from_working(large.reshape(pixels.shape), dtype=pixels.dtype, data_range=like.data_range)
+        before = bicubic(source.picture, job.factor).clip(0, like.data_range)
     return Result(
         pixels, like, energies, seconds, _closeness(truth, before, like), _closeness(truth, pixels, like)
     )
@@ -133,22 +123,14 @@ def _closeness(truth: Array, image: Array, like: Any) -> Closeness:
     return Closeness(cosparse.psnr(truth, image, data_range=like.data_range), similarity)
 
 
-def _run(
-    pixels: Array, job: Job, counter: Counter, data_range: float, factor: int = 1, grouping: bool = True
-) -> Array:
-    """`pixels` may be a smaller version, by `factor`, for which the kernel is smaller too."""
-    sigma = job.sigma * data_range / 255.0
-    options: dict[str, Any] = {
-        "operator": job.operator,
-        "quality": job.quality,
-        "data_range": data_range,
-        "channel_axis": -1 if pixels.ndim == 3 else None,
-        "callback": counter,
-    }
-    if job.task == "denoise":
-        return cosparse.denoise(pixels, sigma, grouping=grouping, **options)
+def _run(picture: Picture, job: Job, counter: Counter, factor: int = 1, **more: Any) -> Picture:
+    """`picture` may be a smaller version, by `factor`, for which the kernel is smaller too."""
     if job.task == "inpaint":
-        return cosparse.inpaint(pixels, np.asarray(job.missing), sigma=sigma, grouping=grouping, **options)
-    if job.task == "upscale":
-        return cosparse.upscale(pixels, job.factor, sigma=sigma, **options)
-    return cosparse.deblur(pixels, job.blur.kernel(factor), sigma=sigma, **options)
+        more["mask"] = job.missing
+    elif job.task == "upscale":
+        more["factor"] = job.factor
+    elif job.task == "deblur":
+        more["kernel"] = job.blur.kernel(factor)
+    return repair(
+        picture, job.task, sigma=job.sigma, operator=job.operator, quality=job.quality, callback=counter, **more
+    ).picture

@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from cosparse.images import Picture
 from cosparse.studio import pictures, repair, scene
 from cosparse.studio.parts import AUTO, Studio, Update, news, remaining, seconds, visitor
 from cosparse.studio.pictures import Array, Blur, Mask, Source
@@ -64,7 +65,7 @@ class RepairRun:
         def first(report: Report) -> Array:
             return repair.preview(source, job, report)
 
-        def whole(report: Report) -> tuple[Array, list[float]]:
+        def whole(report: Report) -> tuple[Picture, list[float]]:
             return repair.full(source, job, report)
 
         started = time.monotonic()
@@ -88,14 +89,14 @@ class RepairRun:
         yield {self.status: self._stopped(run, last)}
 
     def _finished(
-        self, session: Session, source: Source, job: Job, pixels: Array, energies: list[float], spent: float
+        self, session: Session, source: Source, job: Job, found: Picture, energies: list[float], spent: float
     ) -> Update:
-        result = repair.finish(source, job, pixels, energies, spent)
+        result = repair.finish(source, job, found, energies, spent)
         session.result, session.trace = result, energies
         shown = scene.viewer(pictures.working(result.like), self.studio.limits)
         after = session.publish("after", "after.png", shown)
         name = f"{Path(source.name).stem}-{job.task}.png"
-        whole = session.publish("download", name, lambda path: pictures.write_download(path, pixels, result.like))
+        whole = session.publish("download", name, lambda path: pictures.write_download(path, found.pixels, found))
         return {
             self.stage: staged(session, job.task, after=after, stage="full"),
             self.status: news(f"Done in {seconds(spent)}.", "Drag the line, or use the slider, to compare."),

@@ -9,6 +9,7 @@ from typing import Any
 
 import gradio as gr
 
+from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import pictures, scene
 from cosparse.studio.buttons import RunButtons
 from cosparse.studio.parts import (
@@ -25,7 +26,6 @@ from cosparse.studio.parts import (
     told,
 )
 from cosparse.studio.pictures import Blur, Source
-from cosparse.studio.repair import TASKS
 from cosparse.studio.repair_run import RepairRun, current, staged
 from cosparse.studio.samples import EXAMPLES, photograph
 from cosparse.studio.session import Refused
