@@ -97,8 +97,8 @@ def deblur(
 def pose(channel: Channel, asked: Asked) -> Problem:
     """½‖A s - y‖² + lambda·g(s), from the blurred image.
 
-    b(s) is left out for the reason that :mod:`cosparse.reconstruction.tasks.upscaling` gives; on training photographs it
-    would cost 0.05 to 0.3 dB after as many iterations.
+    b(s) is left out for the reason that :mod:`cosparse.reconstruction.tasks.upscaling` gives; on training photographs
+    it would cost 0.05 to 0.3 dB after as many iterations.
     """
     chosen = plan("deblur", asked.sigma * channel.gain, asked.quality, asked.weight, asked.operator)
     return Problem(asked.operator, chosen, channel.plane, channel.plane.ravel(), asked.measure)
