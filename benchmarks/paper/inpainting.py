@@ -19,6 +19,7 @@ from tables import PaperTable
 
 import cosparse
 from cosparse.baselines import inpainters, limit
+from cosparse.reconstruction.start import interpolate
 
 MISSING = (90, 80, 50, 20)
 METHODS = ("linear", *cells.OURS, *inpainters)
@@ -43,7 +44,7 @@ def cell(
 
     def repair() -> np.ndarray:
         if method == "linear":
-            return cosparse.reconstruction.tasks.interpolate(damaged, mask)
+            return interpolate(damaged, mask)
         if method in cells.OURS:
             return cosparse.inpaint(
                 damaged, mask, operator=operator, quality=quality, grouping=method == "ours", data_range=255
