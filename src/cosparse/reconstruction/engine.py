@@ -108,9 +108,8 @@ def solve(
         return Solution(problem.start, math.nan, Stop.CALLBACK, 0, 0, weight, math.nan, (), energies[-1])
     if settings is not None:
         stages[-1] = replace(settings, first_step=settings.first_step or stages[-1].first_step)
-    results = minimise(
-        energies, stages, problem.start, free=problem.free, revise=revise, watch=watch, descend=descend
-    )
+    start = np.ascontiguousarray(problem.start, np.float32)
+    results = minimise(energies, stages, start, free=problem.free, revise=revise, watch=watch, descend=descend)
     last, energy = results[-1], energies[len(results) - 1]
     if revise is not None and len(results) > 1:
         energy = revise(energy, results[0].point)

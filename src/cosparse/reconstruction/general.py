@@ -196,7 +196,7 @@ def reconstruct(
     )
 
 
-def resolve(operator: AnalysisOperator | str | None, quality: str) -> AnalysisOperator:
+def resolve(operator: AnalysisOperator | str | None, quality: object) -> AnalysisOperator:
     """The operator itself, a shipped or saved one by name, or the one that goes with the quality."""
     if not isinstance(quality, str) or quality not in OPERATORS:
         raise ValueError(f"quality: expected one of {', '.join(OPERATORS)}, got {quality!r}")
@@ -238,7 +238,7 @@ def _positive(number: float, name: str) -> float:
 
 
 def _checked(
-    y: ArrayLike, A: Any, shape: tuple[int, int], tolerance: float
+    y: ArrayLike, A: Any, shape: tuple[int, ...], tolerance: float
 ) -> tuple[Any, NDArray[Any], tuple[int, int]]:
     """A as a LinearOperator that fits, and the data as a flat float32 or complex64 array."""
     from scipy.sparse.linalg import aslinearoperator

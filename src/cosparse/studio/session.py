@@ -108,7 +108,7 @@ class Session:
         path = self.folder / f"{key}{Path(name).suffix}"
         write(path)
         if self.closed:  # meanwhile, and the folder may have been made again
-            shutil.rmtree(self.folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)  # type: ignore[unreachable]  # by another thread
             raise Refused("This page was closed.")
         kept = self._files.setdefault(slot, [])
         kept.append((key, File(path, name)))
