@@ -27,6 +27,7 @@ pictures: $(VENV)/.tests browser
 
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
