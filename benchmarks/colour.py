@@ -17,9 +17,7 @@ from cosparse.reconstruction.planes import OPPONENT
 
 SPACES = {
     "red, green, blue": np.eye(3),
-    "luma and chroma": np.array(
-        [[0.299, 0.587, 0.114], [-0.168736, -0.331264, 0.5], [0.5, -0.418688, -0.081312]]
-    ),
+    "luma and chroma": np.array([[0.299, 0.587, 0.114], [-0.168736, -0.331264, 0.5], [0.5, -0.418688, -0.081312]]),
     "opponents": OPPONENT.astype(float),
 }
 

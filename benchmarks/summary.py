@@ -1,6 +1,6 @@
 """Write the table of measured figures into README.md, from the committed CSV files.
 
-    python benchmarks/summary.py
+python benchmarks/summary.py
 """
 
 from __future__ import annotations

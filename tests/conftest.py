@@ -11,9 +11,7 @@ from dask_processes import WAIT, Processes
 from hypothesis import settings
 
 # The same examples every time, and no time limit for each: the machines that run this are noisy.
-settings.register_profile(
-    "cosparse", deadline=None, max_examples=40, derandomize=True, database=None
-)
+settings.register_profile("cosparse", deadline=None, max_examples=40, derandomize=True, database=None)
 settings.load_profile("cosparse")
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -143,9 +143,7 @@ def test_learning_parameters_and_the_page(run, script, tmp_path):
         assert float(row["psnr"]) > 25 and float(row["condition"]) >= 1 and 0 < float(row["coherence"]) < 1
     run("denoising", "--sigma", "25", "--methods", "noisy", "ours", output=results)
     pytest.importorskip("matplotlib")
-    pages = script("page").main(
-        ["--results", str(results), "--output", str(tmp_path / "docs"), "--no-pictures"]
-    )
+    pages = script("page").main(["--results", str(results), "--output", str(tmp_path / "docs"), "--no-pictures"])
     names = {page.name for page in pages}
     assert names == {"index.md", "denoising.md", "learning.md", "parameters.md"}
     assert (tmp_path / "docs" / "parameters.png").stat().st_size < 300_000

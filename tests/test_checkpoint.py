@@ -35,9 +35,7 @@ def assert_same(result, whole):
 def assert_continues(patches, path, first, whole):
     """The same call goes on at iteration `first`, and ends as if it had never stopped."""
     seen = []
-    result = learn_operator(
-        patches, checkpoint=path, callback=lambda p: seen.append(p.iteration), **ARGUMENTS
-    )
+    result = learn_operator(patches, checkpoint=path, callback=lambda p: seen.append(p.iteration), **ARGUMENTS)
     assert seen[0] == first
     assert_same(result, whole)
 
@@ -65,9 +63,7 @@ def test_with_a_checkpoint_nothing_is_different(small_patches, whole, tmp_path):
 def test_stopped_by_the_callback_again_and_again(small_patches, whole, tmp_path):
     path = tmp_path / "run"
     for iteration in (1, 6, 7, 15):
-        learn_operator(
-            small_patches, checkpoint=path, callback=stop_at(iteration, lambda: True), **ARGUMENTS
-        )
+        learn_operator(small_patches, checkpoint=path, callback=stop_at(iteration, lambda: True), **ARGUMENTS)
     assert_continues(small_patches, path, 16, whole)
 
 
@@ -111,9 +107,7 @@ def test_a_signal_in_the_middle_of_a_line_search(small_patches, whole, tmp_path)
             return super().__call__(atoms, penalty)
 
     path = tmp_path / "run"
-    with pytest.raises(
-        KeyboardInterrupt, match=r"iteration \d+; .*the same call continues"
-    ) as caught:
+    with pytest.raises(KeyboardInterrupt, match=r"iteration \d+; .*the same call continues") as caught:
         learn_operator(Interrupted(small_patches), checkpoint=path, **ARGUMENTS)
     reached = int(re.search(r"iteration (\d+)", str(caught.value))[1])
     assert reached > 3

@@ -346,9 +346,7 @@ def test_upscale_beats_interpolation(run):
     like = cosparse.images.Picture(COLOUR, alpha, -1)
     write_image("small.png", np.clip(np.rint(small), 0, 255).astype(np.uint8), like=like)
     write_image("truth.png", COLOUR)
-    (record,) = run(
-        "upscale", "small.png", "large.png", "--factor", 3, "--reference", "truth.png", "--json"
-    )
+    (record,) = run("upscale", "small.png", "large.png", "--factor", 3, "--reference", "truth.png", "--json")
     assert record["psnr"] > record["psnr_before"] + 0.5
     result = read_image("large.png")
     assert result.pixels.shape == (96, 96, 3)
@@ -382,7 +380,6 @@ def test_kernels(folder):
     np.testing.assert_allclose(point_spread("spread.tif"), point_spread("disk:3"), atol=1e-6)
     write_image("even.png", np.full((4, 6), 9, np.uint8))
     assert point_spread("even.png").shape == (5, 7)
-
 
 
 def test_inspect(run):

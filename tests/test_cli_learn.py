@@ -32,9 +32,7 @@ def test_learn_and_use_it(run, photos):
     assert cosparse.load_operator("mine.safetensors").shape == (72, 64)
     write_image("truth.png", GREY)
     write_image("a.png", noisy(GREY))
-    (record,) = run(
-        "denoise", "a.png", "--operator", "mine.safetensors", "--reference", "truth.png", "--json"
-    )
+    (record,) = run("denoise", "a.png", "--operator", "mine.safetensors", "--reference", "truth.png", "--json")
     assert record["psnr"] > record["psnr_before"] + 5
 
 
@@ -129,7 +127,5 @@ def test_refine_and_use_it(run, photos, monkeypatch):
 
 def test_learning_holds_only_windows_of_many_photographs(photos, run, monkeypatch):
     monkeypatch.setattr("cosparse.cli.learn.MEMORY", 20_000)
-    (record,) = run(
-        "learn", "photos", "-o", "a.safetensors", "--rows", 20, "--size", 4, "--iterations", 5, "--json"
-    )
+    (record,) = run("learn", "photos", "-o", "a.safetensors", "--rows", 20, "--size", 4, "--iterations", 5, "--json")
     assert 5_000 < record["patches"] <= 20_000

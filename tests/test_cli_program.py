@@ -40,9 +40,7 @@ def test_demo(run):
 def test_studio(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "cosparse.studio", None)
     run("studio", code=2)
-    assert run.err == (
-        "cosparse: the web page is not installed; install it with: pip install 'cosparse[web]'\n"
-    )
+    assert run.err == ("cosparse: the web page is not installed; install it with: pip install 'cosparse[web]'\n")
     calls = []
     kinds = {"Limits": lambda **given: given, "Place": types.SimpleNamespace(parse=lambda text: text)}
     page = types.SimpleNamespace(serve=lambda **options: calls.append(options), **kinds)

@@ -179,9 +179,7 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene)
     victim = separate.worker()
     separate.client.wait_for_workers(3, timeout=WAIT)
     (address,) = (name for name, pid in separate.client.run(os.getpid).items() if pid == victim.pid)
-    kept = [
-        separate.client.submit(share_of, *share, workers=[address], allow_other_workers=True) for share in shares
-    ]
+    kept = [separate.client.submit(share_of, *share, workers=[address], allow_other_workers=True) for share in shares]
     wait(kept)
 
     class Struck(OnWorkers):

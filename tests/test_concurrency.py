@@ -37,9 +37,7 @@ def repairs_digest(_=None) -> str:
 
 def blas_threads():
     return [
-        (library["filepath"], library["num_threads"])
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
+        (library["filepath"], library["num_threads"]) for library in threadpool_info() if library["user_api"] == "blas"
     ]
 
 

@@ -28,9 +28,7 @@ def quadratic(n, seed, spread=10.0):
 
 def rosenbrock(x):
     value = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
-    return float(value), np.array(
-        [-2 * (1 - x[0]) - 400 * x[0] * (x[1] - x[0] ** 2), 200 * (x[1] - x[0] ** 2)]
-    )
+    return float(value), np.array([-2 * (1 - x[0]) - 400 * x[0] * (x[1] - x[0] ** 2), 200 * (x[1] - x[0] ** 2)])
 
 
 @given(st.integers(2, 8), st.integers(0, 2**31))
@@ -95,9 +93,7 @@ def test_the_secant_guess_needs_fewer_evaluations_than_the_papers():
     objective = quadratic(40, 1, 100.0)[0]
     counts = {}
     for guess in ("secant", "previous"):
-        settings = Settings(
-            step_tolerance=0, gradient_tolerance=1e-4, line_search=LineSearch(guess=guess)
-        )
+        settings = Settings(step_tolerance=0, gradient_tolerance=1e-4, line_search=LineSearch(guess=guess))
         counts[guess] = conjugate_gradient(objective, PLAIN, np.ones(40), settings).evaluations
     assert counts["secant"] < 0.7 * counts["previous"]
 
@@ -112,9 +108,7 @@ def test_counts_and_values_are_true(minimise):
         return objective(x)
 
     seen = []
-    result = minimise(
-        counted, PLAIN, np.ones(6), Settings(iterations=9, step_tolerance=0), callback=seen.append
-    )
+    result = minimise(counted, PLAIN, np.ones(6), Settings(iterations=9, step_tolerance=0), callback=seen.append)
     assert result.evaluations == len(calls)
     assert result.iterations == len(seen) == 9
     assert len(result.values) == 10

@@ -56,9 +56,7 @@ def test_every_kind_of_operator_is_taken(scene, half):
             lambda shape: measurement.sampling(np.random.default_rng(0).random(shape) < 0.5),
             id="half the pixels",
         ),
-        pytest.param(
-            lambda shape: measurement.hadamard_sensing(shape, int(0.3 * np.prod(shape))), id="hadamard"
-        ),
+        pytest.param(lambda shape: measurement.hadamard_sensing(shape, int(0.3 * np.prod(shape))), id="hadamard"),
     ],
 )
 def test_the_default_start_ends_as_low_as_the_best_one(make, photograph):
@@ -271,14 +269,11 @@ def test_small_images(shape):
     np.testing.assert_allclose(result.image, image, atol=0.02)
 
 
-
 @pytest.mark.parametrize("side", [32, 256])
 def test_a_wrong_adjoint_is_found_and_the_check_named(side):
     y = np.zeros(side * side, np.float32)
     for factor in (0.0, 1.05, -1.0):
-        A = LinearOperator(
-            (y.size, y.size), matvec=lambda x: x, rmatvec=lambda v, f=factor: f * v, dtype=np.float32
-        )
+        A = LinearOperator((y.size, y.size), matvec=lambda x: x, rmatvec=lambda v, f=factor: f * v, dtype=np.float32)
         with pytest.raises(ValueError, match=r"^A: .*dot_test"):
             reconstruct(y, A, (side, side))
 

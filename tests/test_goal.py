@@ -19,24 +19,18 @@ def sparsity(operator, patches, penalty):
     """J by the reference, of an operator with unit rows."""
     arguments = penalty.code, penalty.nu, penalty.p, penalty.square
     atoms = operator.matrix.astype(float)
-    return reference.patch_sparsity(atoms, np.ones(len(atoms)), patches.astype(float), *arguments)[
-        0
-    ]
+    return reference.patch_sparsity(atoms, np.ones(len(atoms)), patches.astype(float), *arguments)[0]
 
 
 @pytest.mark.parametrize("start", ["random", "dct"])
 @pytest.mark.parametrize("zero_mean", [True, False])
 @pytest.mark.parametrize("penalty", ["log", "pnorm"])
 def test_what_is_learned_is_an_operator(small_patches, penalty, zero_mean, start):
-    result = learn_operator(
-        small_patches, rows=24, penalty=penalty, zero_mean=zero_mean, start=start, settings=SHORT
-    )
+    result = learn_operator(small_patches, rows=24, penalty=penalty, zero_mean=zero_mean, start=start, settings=SHORT)
     operator = result.operator
     assert operator.shape == (24, 16) and operator.patch_shape == (4, 4)
     assert operator.penalty == Penalty.named(penalty)
-    np.testing.assert_allclose(
-        np.linalg.norm(operator.matrix.astype(float), axis=1), 1, rtol=0, atol=1e-6
-    )
+    np.testing.assert_allclose(np.linalg.norm(operator.matrix.astype(float), axis=1), 1, rtol=0, atol=1e-6)
     assert operator.zero_mean is zero_mean
     assert len(operator.singular_values) == (15 if zero_mean else 16)
     assert operator.condition < 100
@@ -67,13 +61,9 @@ def test_real_photographs_become_sparse(photograph, other_photograph):
     patches = sample_patches(photograph, count=8000)
     unseen = sample_patches(other_photograph, count=2000)
     penalty = Penalty.log(5e3)
-    result = learn_operator(
-        patches, penalty=penalty, kappa=1280.0, mu=0.0945, settings=Settings(iterations=120)
-    )
+    result = learn_operator(patches, penalty=penalty, kappa=1280.0, mu=0.0945, settings=Settings(iterations=120))
     operator = result.operator
-    begun = learn_operator(
-        patches, penalty=penalty, kappa=1280.0, mu=0.0945, settings=Settings(iterations=0)
-    )
+    begun = learn_operator(patches, penalty=penalty, kappa=1280.0, mu=0.0945, settings=Settings(iterations=0))
     assert result.objective < begun.objective
     rivals = {"its start": begun.operator, "cosines": AnalysisOperator.dct(8, 12)}
     for name, rival in rivals.items():
@@ -90,9 +80,7 @@ def test_real_photographs_become_sparse(photograph, other_photograph):
 
 def test_raising_mu_lowers_the_coherence(small_patches):
     coherences = [
-        learn_operator(
-            small_patches, rows=32, kappa=50.0, mu=mu, settings=Settings(iterations=150)
-        ).operator.coherence
+        learn_operator(small_patches, rows=32, kappa=50.0, mu=mu, settings=Settings(iterations=150)).operator.coherence
         for mu in (0.01, 1.0, 100.0)
     ]
     assert coherences[0] > coherences[1] > coherences[2]
@@ -101,9 +89,7 @@ def test_raising_mu_lowers_the_coherence(small_patches):
 
 def test_raising_kappa_brings_the_condition_towards_one(small_patches):
     conditions = [
-        learn_operator(
-            small_patches, rows=32, kappa=kappa, settings=Settings(iterations=150)
-        ).operator.condition
+        learn_operator(small_patches, rows=32, kappa=kappa, settings=Settings(iterations=150)).operator.condition
         for kappa in (30.0, 1000.0, 1e6)
     ]
     assert conditions[0] > conditions[1] > conditions[2]
@@ -123,17 +109,13 @@ def test_patches_that_are_not_prepared_are(small_patches):
 
 def test_a_given_start_is_where_it_starts(small_patches):
     begun = learn_operator(small_patches, rows=20, settings=Settings(iterations=0)).operator
-    again = learn_operator(
-        small_patches, rows=20, start=7 * begun.matrix, settings=Settings(iterations=0)
-    )
+    again = learn_operator(small_patches, rows=20, start=7 * begun.matrix, settings=Settings(iterations=0))
     np.testing.assert_allclose(again.operator.matrix, begun.matrix, atol=1e-6)
     assert again.operator.provenance["start"] == "given"
 
 
 def test_the_cosine_start_is_close_to_cosines(small_patches):
-    begun = learn_operator(
-        small_patches, rows=24, start="dct", settings=Settings(iterations=0)
-    ).operator
+    begun = learn_operator(small_patches, rows=24, start="dct", settings=Settings(iterations=0)).operator
     cosines = np.abs(begun.matrix @ cosine_atoms(4, 5).T).max(axis=1)
     assert cosines.min() > 0.97
 
@@ -155,9 +137,7 @@ def test_the_callback_sees_every_iteration_and_can_end_it(small_patches):
 
 
 def test_every_setting_of_the_optimiser_reaches_it(small_patches):
-    tight = learn_operator(
-        small_patches, rows=20, settings=Settings(iterations=2000, step_tolerance=0.3)
-    )
+    tight = learn_operator(small_patches, rows=20, settings=Settings(iterations=2000, step_tolerance=0.3))
     assert tight.stop is Stop.STEP and tight.stop.converged
     assert learn_operator(small_patches, rows=20, settings=SHORT).stop is Stop.ITERATIONS
     paths = {

@@ -52,9 +52,7 @@ def png(header, rows, *chunks):
     """Return a PNG from its header fields and unfiltered rows, for what Pillow cannot write."""
     parts = [(b"IHDR", struct.pack(">IIBBBBB", *header, 0, 0, 0)), *chunks]
     parts += [(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))), (b"IEND", b"")]
-    packed = (
-        struct.pack(">I", len(b)) + t + b + struct.pack(">I", zlib.crc32(t + b)) for t, b in parts
-    )
+    packed = (struct.pack(">I", len(b)) + t + b + struct.pack(">I", zlib.crc32(t + b)) for t, b in parts)
     return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
@@ -112,9 +110,7 @@ def test_palette_bits_and_transparent_keys_are_expanded():
     bits = np.eye(9, dtype=bool)
     for format in ("png", "bmp", "tiff"):
         same(np.atleast_3d(read_image(encoded(bits, format)).pixels)[..., 0], bits * np.uint8(255))
-    four = read_image(
-        png((2, 1, 4, 0), [b"\x5f"], (b"tRNS", b"\0\x05"))
-    )  # 4-bit grey 5 is "nothing"
+    four = read_image(png((2, 1, 4, 0), [b"\x5f"], (b"tRNS", b"\0\x05")))  # 4-bit grey 5 is "nothing"
     same(four.pixels, np.array([[85, 255]], np.uint8))
     same(four.alpha, np.array([[0, 255]], np.uint8))
     deep = png((1, 2, 16, 2), [b"\1\2\3\4\5\6", b"\1\2\3\4\5\7"], (b"tRNS", b"\1\2\3\4\5\6"))
@@ -135,9 +131,7 @@ def test_tiff_kinds():
     planes = noise((3, 7, 5), np.uint16)
     data = tiff(planes, photometric="rgb", planarconfig="separate")
     same(read_image(data).pixels, np.moveaxis(planes, 0, -1))
-    same(
-        read_image(tiff(np.array([[0, 65535]], np.int32))).pixels, np.array([[0, 65535]], np.uint16)
-    )
+    same(read_image(tiff(np.array([[0, 65535]], np.int32))).pixels, np.array([[0, 65535]], np.uint16))
     half = np.array([[[100, 50, 0, 128]]], np.uint8)  # premultiplied
     data = tiff(half, photometric="rgb", extrasamples=[1])
     same(read_image(data).pixels, np.array([[[199, 100, 0]]], np.uint8))
@@ -297,9 +291,7 @@ def test_orientation_is_applied_and_reset(orientation, format):
     ("png", "u1"), ("png", "u2"), ("jpeg", "u1"), ("bmp", "u1"), ("tiff", "u1"), ("tiff", "u2"),
 ])  # fmt: skip
 def test_metadata_is_kept(format, dtype):
-    source = read_image(
-        encoded(noise((4, 6, 3)), "jpeg", exif=EXIF, icc_profile=ICC, dpi=(300, 150))
-    )
+    source = read_image(encoded(noise((4, 6, 3)), "jpeg", exif=EXIF, icc_profile=ICC, dpi=(300, 150)))
     assert source.pixels.shape == (6, 4, 3)
     out = io.BytesIO()
     write_image(out, noise(source.pixels.shape, dtype), like=source, format=format)

@@ -63,9 +63,7 @@ def test_patch_sparsity(k, n, count, penalty, square, seed):
     weights = random_weights(seed, k)
     arguments = penalty.code, penalty.nu, penalty.p, square
     fast = fused.patch_sparsity(atoms, weights, patches, *arguments)
-    slow = reference.patch_sparsity(
-        atoms.astype(float), weights.astype(float), patches.astype(float), *arguments
-    )
+    slow = reference.patch_sparsity(atoms.astype(float), weights.astype(float), patches.astype(float), *arguments)
     slope = reference.penalise(patches @ atoms.T.astype(float), *arguments[:3])[1] * weights
     phi = reference.penalise(patches @ atoms.T.astype(float), *arguments[:3])[0] @ weights
     factor = phi[:, None] if square else 1
@@ -78,9 +76,7 @@ def test_patch_sparsity(k, n, count, penalty, square, seed):
 def test_patch_sparsity_as_in_learning(photograph, penalty, square):
     """128 atoms, real patches, real rounding: 1e-5 of the gradient itself."""
     patches = sample_patches(photograph, count=3000)
-    atoms = (
-        cosine_atoms(8, 12)[:128] + 0.1 * np.random.default_rng(0).standard_normal((128, 64)) / 8
-    )
+    atoms = cosine_atoms(8, 12)[:128] + 0.1 * np.random.default_rng(0).standard_normal((128, 64)) / 8
     atoms = (atoms / np.linalg.norm(atoms, axis=1, keepdims=True)).astype(np.float32)
     weights = np.ones(128, np.float32)
     arguments = penalty.code, penalty.nu, penalty.p, square
@@ -116,9 +112,7 @@ def part_of(count):
     return ends.map(lambda pair: range(min(pair), max(pair)))
 
 
-@given(
-    k=st.integers(1, 9), shape=shapes, patch_stride=strided_patches(), penalty=penalties, seed=seeds, data=st.data()
-)
+@given(k=st.integers(1, 9), shape=shapes, patch_stride=strided_patches(), penalty=penalties, seed=seeds, data=st.data())
 def test_image_sparsity(k, shape, patch_stride, penalty, seed, data):
     patch, stride = patch_stride
     atoms = whole_numbers(seed, (k, patch[0] * patch[1]), 8, 1 / 8)
@@ -188,9 +182,7 @@ def test_analyse_is_what_its_definition_says(shape, patch_stride, seed):
         for b, response in enumerate(row):
             rows = np.clip(a * down - height // 2 + np.arange(height), 0, shape[0] - 1)
             columns = np.clip(b * across - width // 2 + np.arange(width), 0, shape[1] - 1)
-            np.testing.assert_allclose(
-                response, atoms @ image[np.ix_(rows, columns)].ravel(), atol=1e-12
-            )
+            np.testing.assert_allclose(response, atoms @ image[np.ix_(rows, columns)].ravel(), atol=1e-12)
 
 
 @given(shape=shapes, patch_stride=strided_patches(), seed=seeds)

@@ -30,9 +30,7 @@ def searched(search, f, slope, t):
     guess=guesses,
     shrink=st.floats(0.1, 0.95),
     slope_factor=st.floats(1e-4, 0.49),
-    coefficients=st.tuples(
-        st.floats(-5, -0.1), st.floats(-3, 3), st.floats(-3, 3), st.floats(0.1, 3)
-    ),
+    coefficients=st.tuples(st.floats(-5, -0.1), st.floats(-3, 3), st.floats(-3, 3), st.floats(0.1, 3)),
     t=st.floats(1e-3, 100),
 )
 def test_an_accepted_step_meets_the_armijo_condition(guess, shrink, slope_factor, coefficients, t):
@@ -53,9 +51,7 @@ def test_an_accepted_step_meets_the_armijo_condition(guess, shrink, slope_factor
 
 
 def test_the_papers_search_shrinks_by_its_factor():
-    accepted, tried = searched(
-        LineSearch(guess="previous", shrink=0.9, slope=0.01), lambda x: x**2 - 2 * x, -2.0, 4.0
-    )
+    accepted, tried = searched(LineSearch(guess="previous", shrink=0.9, slope=0.01), lambda x: x**2 - 2 * x, -2.0, 4.0)
     np.testing.assert_allclose(tried, 4 * 0.9 ** np.arange(len(tried)), rtol=1e-12)
     assert accepted.t < 2 * (1 - 0.01) <= tried[-2]  # the condition holds just below 1.98
 
@@ -90,9 +86,7 @@ def test_it_gives_up_after_its_trials(guess, f):
     assert len(tried) == 13
 
 
-@pytest.mark.parametrize(
-    "bad", [{"guess": "wolfe"}, {"shrink": 0.0}, {"shrink": 1.0}, {"slope": 0.0}, {"slope": 0.5}]
-)
+@pytest.mark.parametrize("bad", [{"guess": "wolfe"}, {"shrink": 0.0}, {"shrink": 1.0}, {"slope": 0.0}, {"slope": 0.5}])
 def test_settings_are_checked(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         LineSearch(**bad)

@@ -93,9 +93,7 @@ def test_j_as_it_is_computed_has_taylor_slope_two(small_patches, penalty, taylor
     sparsity = PatchSparsity(small_patches)
     point, direction = geodesic(24, 16)
     steps = 0.04 * 0.5 ** np.arange(4)
-    slope = slope_on_the_manifold(
-        lambda x: sparsity(x, penalty), point, direction, steps, taylor_slope
-    )
+    slope = slope_on_the_manifold(lambda x: sparsity(x, penalty), point, direction, steps, taylor_slope)
     assert 1.7 < slope < 2.3
 
 
@@ -200,9 +198,7 @@ def test_lemma_3_the_minimum_of_h_is_a_tight_frame(rows, columns):
     assert np.linalg.cond(start) > 2
     assert np.linalg.cond(result.point) == pytest.approx(1, abs=1e-5)
     assert result.value == pytest.approx(1, abs=1e-10)
-    np.testing.assert_allclose(
-        result.point.T @ result.point, rows / columns * np.eye(columns), atol=1e-5
-    )
+    np.testing.assert_allclose(result.point.T @ result.point, rows / columns * np.eye(columns), atol=1e-5)
 
 
 def test_the_minimum_of_r_with_as_many_rows_as_columns_is_orthogonal():

@@ -34,9 +34,7 @@ def test_projection_is_pymanopts(size, seed):
     rng = np.random.default_rng(seed)
     point, vector = OBLIQUE.random_point(*size, rng), rng.standard_normal(size)
     projected = OBLIQUE.project(point, vector)
-    np.testing.assert_allclose(
-        projected, oracle(size).projection(point.T, vector.T).T, rtol=0, atol=1e-14
-    )
+    np.testing.assert_allclose(projected, oracle(size).projection(point.T, vector.T).T, rtol=0, atol=1e-14)
     np.testing.assert_allclose((projected * point).sum(axis=1), 0, atol=1e-13)
     np.testing.assert_allclose(OBLIQUE.project(point, projected), projected, atol=1e-13)
 
@@ -55,9 +53,7 @@ def test_transport_is_an_isometry_between_tangent_spaces(size, seed, t):
     a_there, b_there = (OBLIQUE.transport(vector, point, direction, t) for vector in (a, b))
     np.testing.assert_allclose((a_there * moved).sum(axis=1), 0, atol=1e-12)
     # Row by row, since every row moves on a sphere of its own.
-    np.testing.assert_allclose(
-        (a_there * b_there).sum(axis=1), (a * b).sum(axis=1), rtol=0, atol=1e-11
-    )
+    np.testing.assert_allclose((a_there * b_there).sum(axis=1), (a * b).sum(axis=1), rtol=0, atol=1e-11)
     assert OBLIQUE.inner(a_there, b_there) == pytest.approx(OBLIQUE.inner(a, b), abs=1e-10)
 
 
@@ -66,9 +62,7 @@ def test_transport_carries_the_direction_to_the_velocity_and_back(size, seed, t)
     point, direction, vector = point_and_tangents(size, seed, 2)
     carried = OBLIQUE.transport(direction, point, direction, t)
     eps = 1e-6
-    velocity = (
-        OBLIQUE.step(point, direction, t + eps) - OBLIQUE.step(point, direction, t - eps)
-    ) / (2 * eps)
+    velocity = (OBLIQUE.step(point, direction, t + eps) - OBLIQUE.step(point, direction, t - eps)) / (2 * eps)
     np.testing.assert_allclose(carried, velocity, atol=1e-7)
     there = OBLIQUE.transport(vector, point, direction, t)
     back = OBLIQUE.transport(there, OBLIQUE.step(point, direction, t), carried, -t)

@@ -196,9 +196,7 @@ def test_the_global_operator_passes_the_dot_test(shape, patch, stride, seed):
     linear = operator.as_linear_operator(shape, stride=stride)
     x, y = rng.standard_normal(linear.shape[1]), rng.standard_normal(linear.shape[0])
     forward = linear @ x
-    assert abs(forward @ y - x @ (linear.H @ y)) <= 1e-10 * np.linalg.norm(
-        forward
-    ) * np.linalg.norm(y)
+    assert abs(forward @ y - x @ (linear.H @ y)) <= 1e-10 * np.linalg.norm(forward) * np.linalg.norm(y)
     expected = reference.analyse(operator.matrix, x.reshape(shape), patch, (stride, stride))
     np.testing.assert_allclose(forward, expected.ravel(), atol=1e-12)
 

@@ -106,9 +106,7 @@ def test_one_colour_image_is_one_image():
 
 def test_a_stack_is_a_sequence_of_images():
     stack = np.random.default_rng(1).random((4, 20, 20))
-    assert (
-        sample_patches(stack, count=30).tobytes() == sample_patches(list(stack), count=30).tobytes()
-    )
+    assert sample_patches(stack, count=30).tobytes() == sample_patches(list(stack), count=30).tobytes()
 
 
 def test_further_axes_are_pages():
@@ -148,10 +146,7 @@ def test_from_files_and_folders(tmp_path):
         write_image(tmp_path / f"{name}.png", picture)
     expected = sample_patches(pictures, count=60).tobytes()
     assert sample_patches(tmp_path, count=60).tobytes() == expected
-    assert (
-        sample_patches([tmp_path / "a.png", str(tmp_path / "b.png")], count=60).tobytes()
-        == expected
-    )
+    assert sample_patches([tmp_path / "a.png", str(tmp_path / "b.png")], count=60).tobytes() == expected
 
 
 def test_never_all_patches_in_memory():

@@ -21,9 +21,7 @@ def test_the_slope_is_the_derivative(penalty, taylor_slope):
         rate = reference.penalise(np.array(v), penalty.code, penalty.nu, penalty.p)[1]
         scale = 0.02 * max(abs(v), 0.01)
         slope = taylor_slope(
-            lambda t, v=v: float(
-                reference.penalise(np.array(v + t), penalty.code, penalty.nu, penalty.p)[0]
-            ),
+            lambda t, v=v: float(reference.penalise(np.array(v + t), penalty.code, penalty.nu, penalty.p)[0]),
             float(rate),
             scale * 0.5 ** np.arange(5),
         )

@@ -103,9 +103,7 @@ def test_the_result_lies_within_the_bounds_of_its_page():
     assert result[1].min() < -3 and result[1].max() > 10
 
 
-@given(
-    low=st.floats(0, 0.4), high=st.floats(0.6, 1), sigma=st.sampled_from([0.01, 0.1, 0.3]), seed=st.integers(0, 9)
-)
+@given(low=st.floats(0, 0.4), high=st.floats(0.6, 1), sigma=st.sampled_from([0.01, 0.1, 0.3]), seed=st.integers(0, 9))
 def test_noise_does_not_hide_where_the_values_lie(low, high, sigma, seed):
     """In [0, 1] they are found to be, but for their noise; somewhat beyond it they are not, however noisy."""
     scene = np.kron([[low, high], [high, low]], np.ones((32, 32)))

@@ -37,8 +37,9 @@ def test_the_fused_second_derivatives_are_their_definition(shape, stride, penalt
     image, direction = (rng.standard_normal((2, *shape)) * 3).astype(np.float32)
     rest = (3, 4), stride, penalty.code, penalty.nu, penalty.p
     exact = [array.astype(float) for array in (atoms, weights, image, direction)]
-    fast, slow = curvature.image_curvature(atoms, weights, image, direction, *rest), reference.image_curvature(
-        *exact, *rest
+    fast, slow = (
+        curvature.image_curvature(atoms, weights, image, direction, *rest),
+        reference.image_curvature(*exact, *rest),
     )
     np.testing.assert_allclose(fast, slow, rtol=1e-3, atol=2e-5 * max(1, np.abs(slow).max()))
     for part, wanted in zip(

@@ -37,9 +37,7 @@ def test_every_plan_can_be_carried_out(task, sigma, operator):
 def test_a_given_weight_is_the_last_stages_and_keeps_the_ratio(task, operator):
     chosen, given = (plan(task, 0.0, "balanced", weight, operator) for weight in (None, 7.5))
     assert given.stages[-1].weight == pytest.approx(7.5)
-    ratios = [
-        [stage.weight / some.stages[-1].weight for stage in some.stages] for some in (chosen, given)
-    ]
+    ratios = [[stage.weight / some.stages[-1].weight for stage in some.stages] for some in (chosen, given)]
     assert ratios[0] == pytest.approx(ratios[1])
 
 

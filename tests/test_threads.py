@@ -44,9 +44,7 @@ def kernels_digest() -> str:
 
 def blas_threads():
     return [
-        (library["filepath"], library["num_threads"])
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
+        (library["filepath"], library["num_threads"]) for library in threadpool_info() if library["user_api"] == "blas"
     ]
 
 

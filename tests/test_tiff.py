@@ -43,7 +43,9 @@ def written(pixels, like):
 
 def pixels_of(tif):
     """The attributes of OME's <Pixels>, and its channels'."""
-    (pixels,) = ElementTree.fromstring(tif.ome_metadata).iter("{http://www.openmicroscopy.org/Schemas/OME/2016-06}Pixels")
+    (pixels,) = ElementTree.fromstring(tif.ome_metadata).iter(
+        "{http://www.openmicroscopy.org/Schemas/OME/2016-06}Pixels"
+    )
     return pixels.attrib, [child.attrib for child in pixels if child.tag.endswith("Channel")]
 
 
@@ -256,7 +258,7 @@ def test_a_damaged_description_is_read_or_refused(data):
         start, length = tag.valueoffset, tag.count
     raw = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 4))):
-        raw[start + data.draw(st.integers(0, length - 1))] = data.draw(st.sampled_from(list(b"0189<>\"=/ax\n\0")))
+        raw[start + data.draw(st.integers(0, length - 1))] = data.draw(st.sampled_from(list(b'0189<>"=/ax\n\0')))
     try:
         picture = read_image(bytes(raw), max_pixels=10**6)
     except ValueError as error:

@@ -63,9 +63,7 @@ def test_values_that_are_refused(image, options, says):
 
 def test_read_grey(tmp_path):
     write_image(tmp_path / "a.png", np.full((3, 4, 3), [65535, 0, 0], np.uint16))
-    np.testing.assert_allclose(
-        read_grey(tmp_path / "a.png"), np.full((3, 4), 255 * 0.2125), rtol=1e-5
-    )
+    np.testing.assert_allclose(read_grey(tmp_path / "a.png"), np.full((3, 4), 255 * 0.2125), rtol=1e-5)
     stack = noise((5, 20, 30), np.uint16)
     write_image(tmp_path / "a.tif", stack)
     pages = read_greys(tmp_path / "a.tif")
@@ -89,9 +87,7 @@ def test_find_images(tmp_path):
         (tmp_path / name).touch()
 
     def found(*paths):
-        return [
-            p.relative_to(tmp_path).as_posix() for p in find_images([tmp_path / p for p in paths])
-        ]
+        return [p.relative_to(tmp_path).as_posix() for p in find_images([tmp_path / p for p in paths])]
 
     assert found(".") == ["a.tif", "b.PNG", "deep/c.jpg"]
     assert found("*") == ["a.tif", "b.PNG"]
@@ -105,4 +101,3 @@ def test_find_images(tmp_path):
     ]:
         with pytest.raises(error, match=bad.replace("*", r"\*")):
             found(bad)
-

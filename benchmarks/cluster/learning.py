@@ -147,9 +147,7 @@ def main() -> None:
     print(*rows[-4:], sep="\n")
     print(f"{ITERATIONS} iterations: {ITERATIONS * EACH * future['evaluation s'] / 3600:.1f} hours")
     names = list(dict.fromkeys(name for row in rows for name in row))
-    table = [
-        {name: round(v, 4) if isinstance(v := row.get(name, ""), float) else v for name in names} for row in rows
-    ]
+    table = [{name: round(v, 4) if isinstance(v := row.get(name, ""), float) else v for name in names} for row in rows]
     if given.patches == FULL:
         print(common.write_csv("cluster_learning", table))
     shutil.rmtree(given.folder)

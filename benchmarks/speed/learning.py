@@ -295,9 +295,7 @@ def fraction_of_the_limit(report: Report, patches: np.ndarray, sizes: Sizes) -> 
             spread(bare_chunk, range(0, len(patches), fused.CHUNK))
 
     def whole() -> None:
-        fused.patch_sparsity(
-            atoms, weights, patches, PENALTY.code, PENALTY.nu, PENALTY.p, PENALTY.square
-        )
+        fused.patch_sparsity(atoms, weights, patches, PENALTY.code, PENALTY.nu, PENALTY.p, PENALTY.square)
 
     times: dict[str, list[float]] = {"bare": [], "whole": []}
     bare(), whole()

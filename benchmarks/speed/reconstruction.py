@@ -118,9 +118,7 @@ def growth(image: np.ndarray, sides: list[int], count: int) -> list[dict]:
 
     def call(side: int) -> Callable[[], object]:
         weights = operator.weights
-        return lambda: fused.image_sparsity(
-            operator.matrix, weights, pictures[side], (8, 8), (2, 2), LOG, 0.1, 0.0
-        )
+        return lambda: fused.image_sparsity(operator.matrix, weights, pictures[side], (8, 8), (2, 2), LOG, 0.1, 0.0)
 
     seconds = turns(count, **{str(side): call(side) for side in sides})
     per_pixel = {side: seconds[str(side)] / side**2 * 1e6 for side in sides}

@@ -101,8 +101,7 @@ def default_range(like: npt.DTypeLike | Array, *, name: str = "image") -> float:
     if dtype.kind == "u":
         return float(np.iinfo(dtype).max)
     raise ValueError(
-        f"{name}: {dtype} values have no agreed range; pass data_range, or convert to uint8, "
-        "uint16 or float"
+        f"{name}: {dtype} values have no agreed range; pass data_range, or convert to uint8, uint16 or float"
     )
 
 
@@ -271,9 +270,7 @@ def _visible(paths: Iterable[Path], depth: int, wanted: Callable[[str], bool]) -
     return sorted(
         p
         for p in paths
-        if wanted(p.suffix.lower())
-        and not any(part.startswith(".") for part in p.parts[depth:])
-        and p.is_file()
+        if wanted(p.suffix.lower()) and not any(part.startswith(".") for part in p.parts[depth:]) and p.is_file()
     )
 
 
@@ -427,9 +424,7 @@ def write_image(
     except RefusedError as error:
         raise ValueError(f"{shown}: {error}") from None
     except Exception as error:
-        raise ValueError(
-            f"{shown}: cannot be written as {kind.upper()} ({one_line(error)})"
-        ) from error
+        raise ValueError(f"{shown}: cannot be written as {kind.upper()} ({one_line(error)})") from error
     if isinstance(target, str | os.PathLike):
         save_file(Path(os.path.realpath(target)), data, shown)  # a link stays one
     else:

@@ -56,9 +56,7 @@ def psnr(a: ArrayLike, b: ArrayLike, *, data_range: float | None = None) -> floa
     return float("inf") if error == 0 else float(10 * np.log10(span**2 / error))
 
 
-def ssim(
-    a: ArrayLike, b: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None
-) -> float:
+def ssim(a: ArrayLike, b: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None) -> float:
     """Mean structural similarity with the parameters of Wang et al. 2004 (11x11 Gaussian, σ=1.5).
 
     Parameters

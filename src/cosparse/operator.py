@@ -71,8 +71,7 @@ class AnalysisOperator:
         height, width = (int(side) for side in self.patch_shape)
         if matrix.ndim != 2 or matrix.shape[1] != height * width or len(matrix) == 0:
             raise ValueError(
-                f"matrix: expected (k, {height * width}) for patches of {height}x{width}, "
-                f"got shape {matrix.shape}"
+                f"matrix: expected (k, {height * width}) for patches of {height}x{width}, got shape {matrix.shape}"
             )
         if not np.isfinite(matrix).all():
             raise ValueError("matrix: holds NaN or infinite values")
@@ -282,9 +281,7 @@ class AnalysisOperator:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != FORMAT:
-                    raise ValueError(
-                        f"its format is {metadata.get('format')!r}, this version reads {FORMAT!r}"
-                    )
+                    raise ValueError(f"its format is {metadata.get('format')!r}, this version reads {FORMAT!r}")
                 height, width = json.loads(metadata["patch_shape"])
                 return cls(
                     file.get_tensor("matrix"),
@@ -367,8 +364,4 @@ def shipped_operators() -> tuple[str, ...]:
 
 def _shipped() -> dict[str, Any]:
     folder = resources.files("cosparse") / "operators"
-    return {
-        Path(entry.name).stem: entry
-        for entry in folder.iterdir()
-        if entry.name.endswith(".safetensors")
-    }
+    return {Path(entry.name).stem: entry for entry in folder.iterdir() if entry.name.endswith(".safetensors")}

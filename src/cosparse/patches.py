@@ -89,9 +89,7 @@ def sample_patches(
     if sum(places) == 0:
         raise ValueError(f"images: none is as large as one patch of {size} x {size} pixels")
     wanted = _allot(count, places if share == "area" else [place > 0 for place in places])
-    found = [
-        _sample(picture, size, quota, rng) for picture, quota in zip(pictures, wanted, strict=True)
-    ]
+    found = [_sample(picture, size, quota, rng) for picture, quota in zip(pictures, wanted, strict=True)]
     missing = count - sum(map(len, found))
     if missing:  # some images were too small or too flat for their share: the others make up for it
         found = [
@@ -107,9 +105,7 @@ def sample_patches(
     return patches[np.sort(rng.permutation(len(patches))[:count])]
 
 
-def sample_up_to(
-    images: list[NDArray[np.float32]], size: int, most: int, *, rng: int = 0
-) -> NDArray[np.float32]:
+def sample_up_to(images: list[NDArray[np.float32]], size: int, most: int, *, rng: int = 0) -> NDArray[np.float32]:
     """As many patches as the grey images hold that are not nearly constant, `most` at most."""
     places = sum(max(p.shape[0] - size + 1, 0) * max(p.shape[1] - size + 1, 0) for p in images)
     wanted = min(most, max(places, 1))
@@ -121,9 +117,7 @@ def sample_up_to(
                 raise
             wanted = wanted * 3 // 4  # the others are nearly constant
             if wanted < size * size:
-                raise ValueError(
-                    "the images hold too few patches that are not nearly constant; add others"
-                ) from None
+                raise ValueError("the images hold too few patches that are not nearly constant; add others") from None
 
 
 def grey_images(images: Any, data_range: float | None = None) -> list[NDArray[np.float32]]:
@@ -159,9 +153,7 @@ def _allot(count: int, parts: list[int] | list[bool]) -> list[int]:
     return [int(quota) for quota in np.diff(edges, prepend=0)]
 
 
-def _sample(
-    image: NDArray[np.float32], size: int, quota: int, rng: np.random.Generator
-) -> NDArray[np.float32]:
+def _sample(image: NDArray[np.float32], size: int, quota: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """Up to `quota` distinct patches that are not flat. However many are drawn, few are built at once."""
     if quota == 0 or min(image.shape) < size:
         return np.zeros((0, size * size), np.float32)

@@ -76,9 +76,7 @@ class Penalty:
             return cls.log()
         if penalty == "pnorm":
             return cls.pnorm()
-        raise ValueError(
-            f"penalty: expected 'log', 'pnorm' or a cosparse.Penalty, got {penalty!r}"
-        )
+        raise ValueError(f"penalty: expected 'log', 'pnorm' or a cosparse.Penalty, got {penalty!r}")
 
     @property
     def code(self) -> int:

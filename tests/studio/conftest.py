@@ -23,6 +23,8 @@ ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+
+
 def pytest_ignore_collect(collection_path, config):
     """Pictures are drawn only when asked for."""
     return (collection_path.name == "test_studio_pictures.py" and not config.getoption("--studio-pictures")) or None

@@ -21,9 +21,7 @@ NAME = "tools.localhost"  # browsers take every name that ends so for this machi
     [(True, True, False), (False, True, False), (True, False, True), (False, False, True)],
     ids=["path taken off", "path left on", "asked by another name", "as it was asked by another name"],
 )
-def test_everything_works_behind_a_proxy_at_a_path(
-    browse, tmp_path, picture_file, photograph, strip, keep_host, whole
-):
+def test_everything_works_behind_a_proxy_at_a_path(browse, tmp_path, picture_file, photograph, strip, keep_host, whole):
     (tmp_path / "page").mkdir()
     found = []
     with proxied(lambda: found[0], PATH, strip=strip, keep_host=keep_host) as outer:
@@ -42,9 +40,7 @@ def test_everything_works_behind_a_proxy_at_a_path(
             assert downloaded(page).pixels.shape == (64, 64)
             assert failed == []
             assert page.evaluate("getComputedStyle(document.body).getPropertyValue('--primary-600')")  # of theme.css
-            assert [(one["name"], one["path"]) for one in page.context.cookies()] == [
-                (f"cosparse-{found[0]}", PATH)
-            ]
+            assert [(one["name"], one["path"]) for one in page.context.cookies()] == [(f"cosparse-{found[0]}", PATH)]
             page.close()
 
 

@@ -327,6 +327,5 @@ def _check_reference(picture: Picture, truth: Picture, factor: int) -> None:
     shape[first : first + 2] = [side * factor for side in shape[first : first + 2]]
     if tuple(shape) != truth.pixels.shape:
         raise ValueError(
-            f"the result has shape {tuple(shape)}, the reference {truth.pixels.shape}; "
-            "give the true image of this one"
+            f"the result has shape {tuple(shape)}, the reference {truth.pixels.shape}; give the true image of this one"
         )

@@ -41,7 +41,6 @@ class Job:
         """As the user knows the output."""
         return "-" if self.target is None else shown_name(self.target)
 
-
     @property
     def done(self) -> bool:
         """Whether the result is there already. A picture is no result of its own: see `denoise photos photos`."""
@@ -75,9 +74,7 @@ def plan(paths: Sequence[str], output: str | None, word: str, format: str | None
     unread: dict[Path, None] = {}
     for given in inputs:
         if given == "-":
-            target = (
-                None if out is None else _target(None, Path("stdin"), out, folder, word, format)
-            )
+            target = None if out is None else _target(None, Path("stdin"), out, folder, word, format)
             jobs["-"] = Job(None, target, Path("stdin"))
             continue
         unread.update(dict.fromkeys(unread_files(given)))
@@ -164,8 +161,7 @@ def _is_folder(many: bool, out: str | None) -> bool:
         return True
     if many and (Path(out).exists() or Path(out).suffix.lower() in SUFFIXES):
         raise UsageProblem(
-            f"{shown_name(out)}: for several inputs OUT must be a folder; name one, "
-            "or check that all inputs exist"
+            f"{shown_name(out)}: for several inputs OUT must be a folder; name one, or check that all inputs exist"
         )
     return many
 

@@ -39,28 +39,18 @@ MEMORY = 64_000_000  # pixels of training images held at once
 
 def learn(
     images: Annotated[list[str], typer.Argument(metavar="IMAGES", hidden=True)],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The operator's file.")
-    ],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The operator's file.")],
     rows: Annotated[int, typer.Option(metavar="N", help="Atoms; at least size squared.")] = 128,
     size: Annotated[int, typer.Option(metavar="N", help="Side of a patch, in pixels.")] = 8,
-    count: Annotated[
-        int | None, typer.Option(metavar="N", help=f"Training patches; {COUNT} if there are.")
-    ] = None,
+    count: Annotated[int | None, typer.Option(metavar="N", help=f"Training patches; {COUNT} if there are.")] = None,
     iterations: Annotated[int, typer.Option(metavar="N", help="At most.", min=1)] = 400,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same operator.", min=0)] = 0,
     penalty: Annotated[
         str, typer.Option(metavar="log|pnorm", help="Measure of sparsity; pnorm is the paper's.")
     ] = "log",
-    kappa: Annotated[
-        float | None, typer.Option(metavar="X", help="Weight of the rank term.")
-    ] = None,
-    mu: Annotated[
-        float | None, typer.Option(metavar="X", help="Weight against twin atoms.")
-    ] = None,
-    checkpoint: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
-    ] = None,
+    kappa: Annotated[float | None, typer.Option(metavar="X", help="Weight of the rank term.")] = None,
+    mu: Annotated[float | None, typer.Option(metavar="X", help="Weight against twin atoms.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     data_range: DataRange = None,
     scheduler: Scheduler = None,
@@ -207,9 +197,7 @@ def _grey_pages(path: Path, data_range: float | None) -> list[NDArray[np.float32
     return grey_images([picture.pixels], picture.data_range)
 
 
-def _window(
-    image: NDArray[np.float32], pixels: int, rng: np.random.Generator
-) -> NDArray[np.float32]:
+def _window(image: NDArray[np.float32], pixels: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """At most so many pixels of an image, around a random place."""
     share = math.sqrt(min(1.0, pixels / image.size))
     height, width = (max(1, int(side * share)) for side in image.shape)
@@ -218,9 +206,7 @@ def _window(
     return image[top : top + height, left : left + width].copy()
 
 
-def _patches(
-    pictures: list[NDArray[np.float32]], size: int, count: int | None, seed: int
-) -> NDArray[np.float32]:
+def _patches(pictures: list[NDArray[np.float32]], size: int, count: int | None, seed: int) -> NDArray[np.float32]:
     """As many patches as asked for; if nothing was said, as many as there are up to the default."""
     if count is not None:
         return cosparse.sample_patches(pictures, size, count, rng=seed)

@@ -17,9 +17,7 @@ BARS = "▁▂▃▄▅▆▇█"
 class View:
     """How far, how long still, and what `rows` says of the progress. Nothing where no one watches."""
 
-    def __init__(
-        self, unit: str, total: int, rows: Callable[[Any, list[float]], list[tuple[str, str]]]
-    ) -> None:
+    def __init__(self, unit: str, total: int, rows: Callable[[Any, list[float]], list[tuple[str, str]]]) -> None:
         self.unit, self.total, self.rows, self.shown = unit, total, rows, terminal()
         self.started, self.drawn = time.monotonic(), 0.0
         self.values: list[float] = []

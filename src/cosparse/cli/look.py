@@ -19,12 +19,8 @@ from cosparse.images import Picture, write_image
 
 def inspect(
     operator: Annotated[str, typer.Argument(metavar="OP", hidden=True)] = "default",
-    atoms: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the atoms into this picture.")
-    ] = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the singular values (matplotlib).")
-    ] = None,
+    atoms: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the atoms into this picture.")] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the singular values (matplotlib).")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -89,9 +85,7 @@ def compare(
     similarity = float("nan")  # of images too small for SSIM's window
     if min(sides) >= 11:
         axis = a.channel_axis
-        similarity = float(
-            np.mean([cosparse.ssim(p, q, data_range=255, channel_axis=axis) for p, q in pages])
-        )
+        similarity = float(np.mean([cosparse.ssim(p, q, data_range=255, channel_axis=axis) for p, q in pages]))
     figures = {
         "psnr": cosparse.psnr(x, y, data_range=255),
         "ssim": similarity,
@@ -125,9 +119,7 @@ def _plot(prior: cosparse.AnalysisOperator, path: str) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise UsageProblem(
-            "--plot needs matplotlib; install it with: pip install 'cosparse[bench]'"
-        ) from None
+        raise UsageProblem("--plot needs matplotlib; install it with: pip install 'cosparse[bench]'") from None
     ending = Path(path).suffix.lstrip(".").lower()
     if ending not in ("png", "svg", "pdf"):
         raise UsageProblem(f"{path}: a plot is png, svg or pdf by its ending")

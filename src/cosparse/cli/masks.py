@@ -27,9 +27,7 @@ def mask_maker(spec: str, tolerance: float, grow: int) -> Maker:
     def grown(picture: Picture, job: Job) -> Mask:
         mask, pages = make(picture, job), _nan(picture)
         if mask.shape not in (pages.shape, pages.shape[-2:]):
-            raise ValueError(
-                f"the mask is {_size(mask)}, the image {_size(pages)}; they must agree"
-            )
+            raise ValueError(f"the mask is {_size(mask)}, the image {_size(pages)}; they must agree")
         if not mask.any():
             raise ValueError(f"{_nothing(spec)}; nothing to fill in")
         return np.asarray(_widened(mask, grow) | pages)

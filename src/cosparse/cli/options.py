@@ -24,19 +24,13 @@ class Quality(StrEnum):
 
 
 Paths = Annotated[list[str], typer.Argument(metavar="IN", show_default=False, hidden=True)]
-Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")
-]
-Operator = Annotated[
-    str, typer.Option("--operator", metavar="NAME|FILE", help="The prior to repair with.")
-]
+Output = Annotated[str | None, typer.Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")]
+Operator = Annotated[str, typer.Option("--operator", metavar="NAME|FILE", help="The prior to repair with.")]
 Weight = Annotated[
     float | None,
     typer.Option("--weight", metavar="NUMBER", help="Weight of the prior, instead of automatic."),
 ]
-Level = Annotated[
-    Quality, typer.Option("--quality", metavar="fast|balanced|best", help="How much effort.")
-]
+Level = Annotated[Quality, typer.Option("--quality", metavar="fast|balanced|best", help="How much effort.")]
 Grouping = Annotated[
     bool,
     typer.Option("--grouping/--no-grouping", help="Similar patches help each other (default).", show_default=False),
@@ -65,9 +59,7 @@ Tile = Annotated[
 ]
 EstimatedSigma = Annotated[
     float | None,
-    typer.Option(
-        "--sigma", metavar="NUMBER", help="Noise, on a scale of 0..255; estimated if left out."
-    ),
+    typer.Option("--sigma", metavar="NUMBER", help="Noise, on a scale of 0..255; estimated if left out."),
 ]
 NoSigma = Annotated[
     float,

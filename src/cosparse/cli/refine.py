@@ -23,28 +23,16 @@ if TYPE_CHECKING:
 def refine(
     operator: Annotated[str, typer.Argument(metavar="OP", hidden=True)],
     images: Annotated[list[str], typer.Argument(metavar="IMAGES", hidden=True)],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The refined operator's file.")
-    ],
-    task: Annotated[
-        str, typer.Option(metavar="TASK", help="denoise, inpaint, upscale, or several: a,b.")
-    ] = "denoise",
-    sigma: Annotated[
-        str, typer.Option(metavar="X[:Y]", help="Noise on 0..255, one level or a range.")
-    ] = "5:50",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The refined operator's file.")],
+    task: Annotated[str, typer.Option(metavar="TASK", help="denoise, inpaint, upscale, or several: a,b.")] = "denoise",
+    sigma: Annotated[str, typer.Option(metavar="X[:Y]", help="Noise on 0..255, one level or a range.")] = "5:50",
     steps: Annotated[int, typer.Option(metavar="N", help="Steps of training.", min=1)] = 1000,
     batch: Annotated[int, typer.Option(metavar="N", help="Crops in each.", min=1)] = 16,
     crop: Annotated[int, typer.Option(metavar="N", help="Their side, in pixels.")] = 72,
-    stride: Annotated[
-        int, typer.Option(metavar="N", help="Distance of patches, as in use.")
-    ] = 2,
-    rate: Annotated[
-        float, typer.Option(metavar="X", help="Factor on the steps' length; 0.4 for 12x12.")
-    ] = 1.0,
+    stride: Annotated[int, typer.Option(metavar="N", help="Distance of patches, as in use.")] = 2,
+    rate: Annotated[float, typer.Option(metavar="X", help="Factor on the steps' length; 0.4 for 12x12.")] = 1.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same operator.", min=0)] = 0,
-    checkpoint: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")
-    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     data_range: DataRange = None,
     force: Force = False,

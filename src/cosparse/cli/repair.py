@@ -87,17 +87,11 @@ def inpaint(
     paths: Paths,
     mask: Annotated[
         str,
-        typer.Option(
-            "--mask", metavar="MASK", help="What is missing: see above.", show_default=False
-        ),
+        typer.Option("--mask", metavar="MASK", help="What is missing: see above.", show_default=False),
     ],
     output: Output = None,
-    tolerance: Annotated[
-        float, typer.Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.")
-    ] = 20.0,
-    grow: Annotated[
-        int, typer.Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)
-    ] = 0,
+    tolerance: Annotated[float, typer.Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.")] = 20.0,
+    grow: Annotated[int, typer.Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)] = 0,
     sigma: NoSigma = 0.0,
     operator: Operator = "default",
     weight: Weight = None,
@@ -118,8 +112,23 @@ def inpaint(
     colour), or nan (in float TIFF images).
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        data_range=data_range, mask=mask, tolerance=tolerance, grow=grow, grouping=grouping,
+        paths,
+        output,
+        operator,
+        weight,
+        quality,
+        format,
+        reference,
+        force,
+        json,
+        sigma,
+        scheduler,
+        tile,
+        data_range=data_range,
+        mask=mask,
+        tolerance=tolerance,
+        grow=grow,
+        grouping=grouping,
     )
     if not 0 <= tolerance <= 255:
         raise UsageProblem(f"--tolerance {tolerance:g}: must lie in 0..255")
@@ -164,8 +173,20 @@ def upscale(
     photo.upscaled.png.
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        data_range=data_range, factor=factor,
+        paths,
+        output,
+        operator,
+        weight,
+        quality,
+        format,
+        reference,
+        force,
+        json,
+        sigma,
+        scheduler,
+        tile,
+        data_range=data_range,
+        factor=factor,
     )
     if factor not in (2, 3, 4):
         raise UsageProblem(f"--factor {factor}: must be 2, 3 or 4")
@@ -205,8 +226,21 @@ def deblur(
     motion:LENGTH:ANGLE, or an image of what one bright point became.
     """
     options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        data_range=data_range, kernel=kernel, border=border,
+        paths,
+        output,
+        operator,
+        weight,
+        quality,
+        format,
+        reference,
+        force,
+        json,
+        sigma,
+        scheduler,
+        tile,
+        data_range=data_range,
+        kernel=kernel,
+        border=border,
     )
     if border not in ("replicate", "periodic"):
         raise UsageProblem(f"--border {border}: must be replicate or periodic")

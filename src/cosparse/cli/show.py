@@ -77,18 +77,12 @@ def demo(
 
 def studio(
     port: Annotated[int, typer.Option(metavar="N", help="Of the page.", min=0, max=65535)] = 7860,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only print its address.")
-    ] = False,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="0.0.0.0 lets others in, unencrypted.")
-    ] = "127.0.0.1",
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print its address.")] = False,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="0.0.0.0 lets others in, unencrypted.")] = "127.0.0.1",
     root_path: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where a proxy shows it: /tools/cosparse.")
     ] = None,
-    log: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A line a request, and errors; - is stdout.")
-    ] = None,
+    log: Annotated[str | None, typer.Option(metavar="FILE", help="A line a request, and errors; - is stdout.")] = None,
     max_upload: Annotated[int, typer.Option(metavar="MB", help="Of one file.", min=1)] = 100,
     max_pixels: Annotated[int, typer.Option(metavar="MP", help="Megapixels of a picture.", min=1)] = 40,
 ) -> None:
@@ -96,9 +90,7 @@ def studio(
     try:
         from cosparse.studio import Limits, Place, serve
     except ImportError:
-        raise UsageProblem(
-            "the web page is not installed; install it with: pip install 'cosparse[web]'"
-        ) from None
+        raise UsageProblem("the web page is not installed; install it with: pip install 'cosparse[web]'") from None
     try:
         place = Place.parse(root_path)
     except ValueError as error:

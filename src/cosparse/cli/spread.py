@@ -41,9 +41,7 @@ def _need_extra() -> None:
         raise UsageProblem(str(error).removeprefix("cosparse.cluster: ")) from error
 
 
-def outcomes(
-    options: Repair, jobs: list[Job], work: Callable[[Job], Any], word: str
-) -> Iterator[tuple[Job, Any]]:
+def outcomes(options: Repair, jobs: list[Job], work: Callable[[Job], Any], word: str) -> Iterator[tuple[Job, Any]]:
     """Every job with its record or exception, from the cluster's workers; without those done by an earlier run."""
     from cosparse import cluster
 

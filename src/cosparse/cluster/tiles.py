@@ -24,6 +24,7 @@ from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
 
+
 @dataclass(frozen=True)
 class Work:
     """A task with all its options, the same for every tile. Noise in the picture's units, and known."""
@@ -209,9 +210,7 @@ def share_of(work: Work, crops: list[Array], masks: list[Array | None], samples:
     return on_worker(work.version, share)
 
 
-def find_paths(
-    work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]
-) -> list[Path]:
+def find_paths(work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> list[Path]:
     """The steps that all tiles will take, found by one task from so few samples that no other need help."""
     share = share_of(work, crops, masks, samples)
     return on_worker(work.version, survey, Here(), [share])

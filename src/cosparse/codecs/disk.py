@@ -30,9 +30,7 @@ def open_file(path: str | os.PathLike[str], shown: str) -> BinaryIO:
     except PermissionError:
         raise PermissionError(f"{shown}: may not be read; change its permissions") from None
     except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{shown}: cannot be opened ({one_line(error)}); check the path"
-        ) from None
+        raise ValueError(f"{shown}: cannot be opened ({one_line(error)}); check the path") from None
 
 
 def save_file(real: Path, data: bytes | memoryview, shown: str) -> None:
@@ -52,6 +50,4 @@ def save_file(real: Path, data: bytes | memoryview, shown: str) -> None:
     except (FileNotFoundError, IsADirectoryError):
         raise
     except OSError as error:
-        raise OSError(
-            f"{shown}: cannot be written ({error.strerror}); check the disk's free space"
-        ) from error
+        raise OSError(f"{shown}: cannot be written ({error.strerror}); check the disk's free space") from error

@@ -164,4 +164,3 @@ def _keyed(values: Array, key: Any, mode: str, bits: int) -> Array:
     solid = (values != stored).any(axis=-1, keepdims=True)
     alpha = np.where(solid, np.iinfo(values.dtype).max, 0).astype(values.dtype)
     return np.concatenate([values, alpha], axis=-1)
-

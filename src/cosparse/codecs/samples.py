@@ -87,9 +87,7 @@ def joined(pixels: Array, alpha: Array | None, grey: int | None) -> tuple[Array,
     elif pixels.dtype.kind == "f":
         pixels = pixels.astype(np.float32)
     elif pixels.dtype.kind != "u" or pixels.dtype.itemsize > 2:
-        raise RefusedError(
-            f"cannot write {pixels.dtype} pixels; convert to uint8, uint16 or float32"
-        )
+        raise RefusedError(f"cannot write {pixels.dtype} pixels; convert to uint8, uint16 or float32")
     if pixels.size == 0 or pixels.ndim < 2:
         raise RefusedError(f"cannot write shape {pixels.shape}; use (h, w), (h, w, 3) or a stack")
     colour = pixels.ndim > max(2, grey or 0) and pixels.shape[-1] in (3, 4)

@@ -184,9 +184,7 @@ def patch_sparsity(
 
     def chunk(start: int) -> tuple[float, Single]:
         gradient = np.zeros(atoms.shape, np.float32)
-        total = _patch_chunk(
-            atoms, weights, patches[start : start + CHUNK], code, *scalars, square, gradient
-        )
+        total = _patch_chunk(atoms, weights, patches[start : start + CHUNK], code, *scalars, square, gradient)
         return total, gradient
 
     scalars = np.float32(nu), np.float32(p)

@@ -88,9 +88,7 @@ def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) 
     return image
 
 
-def analyse(
-    atoms: Array, image: Array, patch: tuple[int, int], stride: tuple[int, int]
-) -> Array:
+def analyse(atoms: Array, image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> Array:
     """The global operator of Eq. (47) on an image: (rows, columns, k) responses."""
     windows = np.lib.stride_tricks.sliding_window_view(replicate(image, patch, stride), patch)
     windows = windows[:: stride[0], :: stride[1]]

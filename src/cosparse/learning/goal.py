@@ -162,13 +162,9 @@ def learn_operator(
     columns = sparsity.columns
     side = math.isqrt(columns)
     if side * side != columns or side < 2:
-        raise ValueError(
-            f"patches: expected square patches of at least 2x2, got rows of {columns} pixels"
-        )
+        raise ValueError(f"patches: expected square patches of at least 2x2, got rows of {columns} pixels")
     if rows < columns:
-        raise ValueError(
-            f"rows: an operator for {columns} pixels needs at least {columns} atoms, got {rows}"
-        )
+        raise ValueError(f"rows: an operator for {columns} pixels needs at least {columns} atoms, got {rows}")
     if sparsity.count < columns:
         raise ValueError(
             f"patches: {sparsity.count} are too few to learn from, at least {columns} are needed "
@@ -204,18 +200,14 @@ def learn_operator(
     }
 
     def operator_of(x: NDArray[np.float64], provenance: dict[str, str]) -> AnalysisOperator:
-        return AnalysisOperator(
-            objective.atoms(x).astype(np.float32), (side, side), penalty, provenance=provenance
-        )
+        return AnalysisOperator(objective.atoms(x).astype(np.float32), (side, side), penalty, provenance=provenance)
 
     state: Any = checkpoints.load(checkpoint, fingerprint) if checkpoint is not None else None
     if state is None:
         try:
             state = begin(objective, geometry, first)
         except FloatingPointError as problem:
-            raise ValueError(
-                "start: two atoms are parallel, or all of them together have not full rank"
-            ) from problem
+            raise ValueError("start: two atoms are parallel, or all of them together have not full rank") from problem
     else:
         log.info("continuing from %s at iteration %d", checkpoint, state.iteration)
     latest, written = state, time.monotonic()
@@ -241,9 +233,7 @@ def learn_operator(
         # The small products of each iteration would wake BLAS's own threads, which then spin for a while
         # on the cores that ours need.
         with one_blas_thread():
-            result = conjugate_gradient(
-                objective, geometry, state, settings, callback=after_iteration
-            )
+            result = conjugate_gradient(objective, geometry, state, settings, callback=after_iteration)
     except KeyboardInterrupt:
         if checkpoint is None:
             raise
@@ -319,9 +309,7 @@ def _start(
     else:
         atoms = np.asarray(start, float)
         if atoms.shape != (rows, side * side) or not np.isfinite(atoms).all():
-            raise ValueError(
-                f"start: expected a finite ({rows}, {side * side}) array, got shape {atoms.shape}"
-            )
+            raise ValueError(f"start: expected a finite ({rows}, {side * side}) array, got shape {atoms.shape}")
         x = objective.coordinates(atoms)
     norms = np.linalg.norm(x, axis=1, keepdims=True)
     if not norms.min() > 1e-6:

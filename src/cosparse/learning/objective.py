@@ -98,9 +98,7 @@ class Objective:
         optimised holds the atoms' coordinates in this basis.
     """
 
-    def __init__(
-        self, sparsity: Sparsity, penalty: Penalty, kappa: float, mu: float, basis: Matrix | None
-    ) -> None:
+    def __init__(self, sparsity: Sparsity, penalty: Penalty, kappa: float, mu: float, basis: Matrix | None) -> None:
         self.sparsity, self.penalty, self.kappa, self.mu, self.basis = (
             sparsity, penalty, kappa, mu, basis,
         )  # fmt: skip
@@ -121,9 +119,5 @@ class Objective:
             return math.inf, np.zeros_like(x)
         data, data_gradient = self.sparsity(self.atoms(x), self.penalty)
         value = data + self.kappa * rank + self.mu * barrier
-        gradient = (
-            self.coordinates(data_gradient)
-            + self.kappa * rank_gradient
-            + self.mu * np.asarray(barrier_gradient)
-        )
+        gradient = self.coordinates(data_gradient) + self.kappa * rank_gradient + self.mu * np.asarray(barrier_gradient)
         return value, gradient

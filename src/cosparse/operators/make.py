@@ -65,7 +65,13 @@ RECIPES: dict[str, Recipe | Refinement] = {
     "default": Refinement(start="goal", stride=2, steps=1000),
     "goal": Recipe(size=8, rows=128, count=100_000, kappa=4000, mu=0.2, nu=3000, iterations=500),
     "goal-large": Recipe(
-        size=12, rows=288, count=150_000, kappa=12000, mu=0.5, nu=3000, iterations=600,
+        size=12,
+        rows=288,
+        count=150_000,
+        kappa=12000,
+        mu=0.5,
+        nu=3000,
+        iterations=600,
         images="the GOAL authors' training images: biker, haus-sonnenstrahl-10, skyline, woman1",
     ),
 }

@@ -142,9 +142,7 @@ def begin(objective: Objective, geometry: Geometry, point: Array) -> State:
     return State(point, value, gradient, -gradient, 0.0, 0.0, math.inf, 0, 1, (value,))
 
 
-def advance(
-    objective: Objective, geometry: Geometry, state: State, settings: Settings
-) -> State | None:
+def advance(objective: Objective, geometry: Geometry, state: State, settings: Settings) -> State | None:
     """One iteration: search along the direction, move, turn. None when no step lowers the value."""
     direction = state.direction
     slope = geometry.inner(state.gradient, direction)

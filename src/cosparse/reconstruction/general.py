@@ -162,6 +162,7 @@ def reconstruct(
     _refuse_far(first, float(data_range))
     atoms = resolve(operator, quality)
     chosen = plan("reconstruct", sigma * scale, quality, weight, atoms)
+
     def bounded(energy: Energy, image: NDArray[np.float32]) -> Energy:
         """With bounds if they hold, which the image of the first stage shows."""
         if bounds == "auto":
@@ -303,9 +304,7 @@ def _refuse_far(first: NDArray[np.float32], data_range: float) -> None:
         )
 
 
-def _refuse_imaginary(
-    A: Any, image: NDArray[np.float32], data: NDArray[Any], residual: float, sigma: float
-) -> None:
+def _refuse_imaginary(A: Any, image: NDArray[np.float32], data: NDArray[Any], residual: float, sigma: float) -> None:
     """Refuse data of a complex image: they are far from fitted, and an imaginary part would fit them."""
     if residual < 0.05 or residual < 3 * sigma * np.sqrt(2 * data.size) / float(np.linalg.norm(data)):
         return

@@ -138,9 +138,7 @@ def _periodic_blur(kernel: NDArray[np.float32], shape: Shape) -> Measurement:
     def apply(s: Array, factor: Array) -> Array:
         return np.asarray(fft.irfft2(fft.rfft2(s) * factor, s=shape), s.dtype)
 
-    return Measurement(
-        shape, shape, lambda s: apply(s, spectrum), lambda y: apply(y, spectrum.conj())
-    )
+    return Measurement(shape, shape, lambda s: apply(s, spectrum), lambda y: apply(y, spectrum.conj()))
 
 
 @_remembered
@@ -235,9 +233,7 @@ def gaussian_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator
     size = int(np.prod(shape))
     matrix = np.random.default_rng(rng).standard_normal((count, size), np.float32)
     matrix /= np.float32(np.sqrt(count))
-    return Measurement(
-        shape, (count,), lambda s: matrix @ s.reshape(-1), lambda y: (y @ matrix).reshape(shape)
-    )
+    return Measurement(shape, (count,), lambda s: matrix @ s.reshape(-1), lambda y: (y @ matrix).reshape(shape))
 
 
 def gaussian_kernel(sigma: float, *, size: int | None = None) -> NDArray[np.float32]:
@@ -278,9 +274,7 @@ def radial_mask(shape: Shape, fraction: float) -> NDArray[np.bool_]:
     return mask
 
 
-def variable_density_mask(
-    shape: Shape, fraction: float, *, rng: int | np.random.Generator = 0
-) -> NDArray[np.bool_]:
+def variable_density_mask(shape: Shape, fraction: float, *, rng: int | np.random.Generator = 0) -> NDArray[np.bool_]:
     """A random Fourier mask, dense at low frequencies and thin at high ones."""
     rng = np.random.default_rng(rng)
     radius = np.hypot(np.fft.fftfreq(shape[0])[:, None], np.fft.fftfreq(shape[1])[None, :]) * 2

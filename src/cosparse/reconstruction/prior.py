@@ -62,9 +62,7 @@ class Prior:
     def __post_init__(self) -> None:
         for step, size in zip(self.strides, self.operator.patch_shape, strict=True):
             if not 1 <= step <= size:
-                raise ValueError(
-                    f"stride: steps must lie between 1 and the patch size {size}, got {self.stride}"
-                )
+                raise ValueError(f"stride: steps must lie between 1 and the patch size {size}, got {self.stride}")
 
     @property
     def strides(self) -> tuple[int, int]:

@@ -151,9 +151,7 @@ class Request:
         parts = 0 if self.grouping is None else parts_of(self.grouping, planes[0].shape[0], asked.sigma)
         for i, problem in enumerate(problems):
 
-            def view(
-                point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]
-            ) -> Plane:
+            def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
                 return shown([*before, point, *after])
 
             watch.on_plane(i, len(problems), view, parts if i == len(problems) - 1 else 0)

@@ -110,9 +110,7 @@ def default_weight(task: str, sigma: float, operator: AnalysisOperator, quality:
     return plan(task, sigma, quality, None, operator).stages[-1].weight
 
 
-def plan(
-    task: str, sigma: float, quality: str, weight: float | None, operator: AnalysisOperator
-) -> Plan:
+def plan(task: str, sigma: float, quality: str, weight: float | None, operator: AnalysisOperator) -> Plan:
     """The plan for a task; `weight` overrides the last stage's lambda, the earlier ones keep their ratio to it.
 
     The constants are for 128 atoms of unit norm; more atoms make the same prior heavier, so lambda is divided by their

@@ -30,9 +30,7 @@ def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> C
     return Crop(task, truth, _noisy(truth, sigma, rng), sigma)
 
 
-def draw(
-    images: Sequence[Image], task: str, sigmas: tuple[float, float], size: int, rng: np.random.Generator
-) -> Crop:
+def draw(images: Sequence[Image], task: str, sigmas: tuple[float, float], size: int, rng: np.random.Generator) -> Crop:
     """A random crop, flipped and turned at random, with noise of a level drawn evenly on a logarithmic scale."""
     image = images[int(rng.integers(len(images)))]
     height, width = (min(size, side) for side in image.shape)

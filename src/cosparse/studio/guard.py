@@ -57,9 +57,7 @@ class Guard:
     leave it on; both will do.
     """
 
-    def __init__(
-        self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None, place: Place
-    ) -> None:
+    def __init__(self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None, place: Place) -> None:
         self.app, self.visitors, self.cookie, self.hosts = app, visitors, cookie, hosts
         self.root, self.name = place.path, place.name
         self._closing = asyncio.Event()

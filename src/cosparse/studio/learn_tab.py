@@ -82,9 +82,7 @@ class LearnTab:
             [self.status, self.atoms, self.curve, self.figures, self.use, self.name, self.operator, self.inside],
             self.status,
         )
-        self.use.click(
-            told(self.status, self.hand_over), [self.name], [self.operator, self.tabs, self.status], **LIGHT
-        )
+        self.use.click(told(self.status, self.hand_over), [self.name], [self.operator, self.tabs, self.status], **LIGHT)
 
     def load(self, keys: str, request: gr.Request) -> Update:
         """Pictures were dropped; those that can be read are used, the others named."""

@@ -23,9 +23,7 @@ HEAD = (
 
 def theme() -> Any:
     """Calm greys and one colour."""
-    return gr.themes.Base(
-        primary_hue="indigo", neutral_hue="slate", radius_size="lg", font=FONT, font_mono=MONO
-    ).set(
+    return gr.themes.Base(primary_hue="indigo", neutral_hue="slate", radius_size="lg", font=FONT, font_mono=MONO).set(
         body_background_fill="*neutral_50",
         body_background_fill_dark="*neutral_950",
         body_text_color_subdued="*neutral_600",

@@ -111,9 +111,7 @@ def finish(source: Source, job: Job, like: Picture, energies: list[float], secon
     before = source.picture.pixels
     if job.task == "upscale":
         before = bicubic(source.picture, job.factor).clip(0, like.data_range)
-    return Result(
-        pixels, like, energies, seconds, _closeness(truth, before, like), _closeness(truth, pixels, like)
-    )
+    return Result(pixels, like, energies, seconds, _closeness(truth, before, like), _closeness(truth, pixels, like))
 
 
 def _closeness(truth: Array, image: Array, like: Any) -> Closeness:

@@ -42,7 +42,6 @@ TRY = {
 SIGMA = "In grey levels of 255; 0 is none."
 
 
-
 class RepairTab:
     """Its parts and what they do."""
 
@@ -56,7 +55,8 @@ class RepairTab:
                 self.stage = gr.HTML(
                     value=None,
                     html_template='<div class="stage empty"></div>',
-                    apply_default_css=False, js_on_load="cosparse.stage(element, props, watch)",
+                    apply_default_css=False,
+                    js_on_load="cosparse.stage(element, props, watch)",
                     elem_id="stage",
                 )
                 self.figures = plain("", elem_id="figures")
@@ -78,7 +78,8 @@ class RepairTab:
         self.examples = gr.HTML(
             value="",
             html_template=f'<div class="examples" role="group" aria-label="Examples">{buttons}</div>',
-            apply_default_css=False, js_on_load="cosparse.choices(element, props, trigger)",
+            apply_default_css=False,
+            js_on_load="cosparse.choices(element, props, trigger)",
         )
         step("2. Task")
         names = [(task.capitalize(), task) for task in TASKS]

@@ -95,7 +95,5 @@ class Counter:
         if progress.plane == 0 and not progress.second_pass:
             self.energies.append(progress.energy)
         seconds = time.monotonic() - self.started
-        step = Step(
-            progress.iteration, progress.iterations, progress.plane, progress.planes, progress.energy, seconds
-        )
+        step = Step(progress.iteration, progress.iterations, progress.plane, progress.planes, progress.energy, seconds)
         return self.report(step)

@@ -9,6 +9,4 @@ from cosparse.reconstruction.tasks.upscaling import upscale
 
 __all__ = ["TASKS", "deblur", "denoise", "inpaint", "upscale"]
 
-TASKS: dict[str, Task] = {
-    module.TASK.name: module.TASK for module in (denoising, inpainting, upscaling, deblurring)
-}
+TASKS: dict[str, Task] = {module.TASK.name: module.TASK for module in (denoising, inpainting, upscaling, deblurring)}

@@ -151,6 +151,4 @@ def _point_spread(kernel: ArrayLike | str, shape: tuple[int, ...]) -> NDArray[An
     return np.asarray(spread / spread.sum())
 
 
-TASK = Task(
-    "deblur", "deblurred", pose, request, estimates_noise=True, needs=("kernel",), takes=("border",)
-)
+TASK = Task("deblur", "deblurred", pose, request, estimates_noise=True, needs=("kernel",), takes=("border",))

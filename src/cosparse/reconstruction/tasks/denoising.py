@@ -134,9 +134,7 @@ def request(
     return Request(pose, pages, caller, asked, limits, GROUPING["denoise"][quality] if grouping else None, close)
 
 
-def _as_it_came(
-    result: NDArray[Any], image: ArrayLike, untouched: NDArray[np.bool_], caller: Caller
-) -> NDArray[Any]:
+def _as_it_came(result: NDArray[Any], image: ArrayLike, untouched: NDArray[np.bool_], caller: Caller) -> NDArray[Any]:
     """The result with pages that had nothing to repair as they came, to the last bit."""
     if untouched.all():
         return np.array(image, order="C")
@@ -145,6 +143,4 @@ def _as_it_came(
     return np.ascontiguousarray(caller.unpaged(pages))
 
 
-TASK = Task(
-    "denoise", "denoised", pose, request, GROUPING["denoise"], estimates_noise=True, takes=("grouping",)
-)
+TASK = Task("denoise", "denoised", pose, request, GROUPING["denoise"], estimates_noise=True, takes=("grouping",))
