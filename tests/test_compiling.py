@@ -264,3 +264,16 @@ from cosparse.kernels import curvature, grouping
 assert before == (dict(os.environ), numba.config.CACHE_DIR, list(numba.core.caching.CacheImpl._locator_classes))
 """
     python("-c", code)
+
+
+def test_what_was_just_compiled_gives_the_bytes_of_what_was_kept(tmp_path):
+    """The first process compiles, the second loads: every kernel that repairs use, to the last bit."""
+    program = (
+        "import hashlib, numpy as np, cosparse;"
+        "image = np.random.default_rng(0).random((40, 44)).cumsum(axis=0) / 40;"
+        "gaps = np.random.default_rng(1).random(image.shape) < 0.3;"
+        "results = [cosparse.denoise(image, 0.1), cosparse.inpaint(image, gaps), cosparse.upscale(image, 2)];"
+        "print(*(hashlib.blake2b(result.tobytes(), digest_size=8).hexdigest() for result in results))"
+    )
+    first, second = (python("-c", program, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first == second and len(first.split()) == 3
