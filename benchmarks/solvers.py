@@ -21,44 +21,39 @@ from scipy.ndimage import convolve
 import cosparse
 from cosparse.optimize import Result, conjugate_gradient, flat_conjugate_gradient
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.energy import descend
+from cosparse.reconstruction.request import Request
+from cosparse.reconstruction.tasks import TASKS
 
 SOLVERS = {"trials": conjugate_gradient, "minima": flat_conjugate_gradient}
-Repair = Callable[[], np.ndarray]
 
 
-def repairs(truth: np.ndarray, seed: int) -> Iterator[tuple[str, Repair]]:
-    """Name and call of each repair of a photograph on 0..255."""
-    common = {"data_range": 255.0}
+def repairs(truth: np.ndarray, seed: int) -> Iterator[tuple[str, Request]]:
+    """Name and request of each repair of a photograph on 0..255."""
     for sigma in (25.0, 50.0):
         noisy = add_noise(truth, sigma, seed)
-        yield f"denoise, noise {sigma:g}", lambda n=noisy, s=sigma: cosparse.denoise(n, s, grouping=False, **common)
+        yield f"denoise, noise {sigma:g}", TASKS["denoise"].request(noisy, sigma, grouping=False, data_range=255)
     gaps = np.random.default_rng(seed).random(truth.shape) < 0.8
-    yield "inpaint, 80 % missing", lambda: cosparse.inpaint(truth, gaps, grouping=False, **common)
+    yield "inpaint, 80 % missing", TASKS["inpaint"].request(truth, gaps, grouping=False, data_range=255)
     kernel = measurement.gaussian_kernel(2.0)
     soft = add_noise(convolve(truth, kernel, mode="nearest"), 2.0, seed)
-    yield "deblur, Gaussian of 2, noise 2", lambda: cosparse.deblur(soft, kernel, sigma=2.0, **common)
+    yield "deblur, Gaussian of 2, noise 2", TASKS["deblur"].request(soft, kernel, sigma=2.0, data_range=255)
     small = measurement.downsampling(3, truth.shape)
     few = small.matvec(truth.ravel()).reshape(small.data_shape)
-    yield "upscale x3", lambda: cosparse.upscale(few, 3, **common)
+    yield "upscale x3", TASKS["upscale"].request(few, 3, data_range=255)
 
 
-def run(repair: Repair, solver: Callable[..., Result], first: float) -> tuple[np.ndarray, int]:
+def run(request: Request, solver: Callable[..., Result], first: float) -> tuple[np.ndarray, int]:
     """The result and the evaluations, with the first step of every stage `first` times as long."""
     evaluations = 0
 
-    def way(energy, geometry, start, settings, **_):
+    def descend(energy, geometry, start, settings, **_):
         nonlocal evaluations
         settings = replace(settings, first_step=settings.first_step * first)
         result = solver(energy, geometry, start, settings)
         evaluations += result.evaluations
         return result
 
-    token = descend.set(way)
-    try:
-        return repair(), evaluations
-    finally:
-        descend.reset(token)
+    return request.run(descend=descend), evaluations
 
 
 def main() -> None:
@@ -68,9 +63,9 @@ def main() -> None:
     measured: dict[tuple[str, str], list[tuple[float, int, float]]] = {}
     for seed, image in enumerate(validation_images(parser.parse_args().every)):
         truth = image[: image.shape[0] // 3 * 3, : image.shape[1] // 3 * 3]
-        for task, repair in repairs(truth, seed):
+        for task, request in repairs(truth, seed):
             for name, solver in SOLVERS.items():
-                (one, count), (other, _) = (run(repair, solver, first) for first in (1.0, 1 + 1e-6))
+                (one, count), (other, _) = (run(request, solver, first) for first in (1.0, 1 + 1e-6))
                 apart = float(np.sqrt(np.mean((one - other) ** 2)))
                 row = cosparse.psnr(truth, one.clip(0, 255), data_range=255), count, apart
                 measured.setdefault((task, name), []).append(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import subprocess
 import sys
 from pathlib import Path
 
@@ -167,3 +168,14 @@ def test_own_operator(imported, capsys):
     for noise, line in zip(("Gaussian 0.06", "Gaussian 0.12", "Poisson"), lines, strict=False):
         figures = [float(figure.strip(" *")) for figure in line.split("|")[2:-1]]
         assert noise in line and min(figures[1:]) > figures[0] + 5
+
+
+@pytest.mark.parametrize("folder", [".", "paper", "speed", "cluster"])
+def test_every_script_can_be_imported(folder):
+    """In a process of its own, from its own folder: a name that has moved is then seen."""
+    scripts = sorted(path.stem for path in (BENCHMARKS / folder).glob("*.py"))
+    program = f"import sys; sys.path.insert(0, {str(BENCHMARKS)!r}); import {', '.join(scripts)}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=BENCHMARKS / folder, capture_output=True, text=True, check=False
+    )
+    assert scripts and done.returncode == 0, done.stderr
