@@ -182,3 +182,16 @@ def test_sixteen_bits_and_transparency_survive(browse, picture_file, photograph)
     assert len(np.unique(result.pixels % 256)) > 200  # not 8 bits made wide
     np.testing.assert_array_equal(result.alpha, alpha)
     assert cosparse.psnr(deep, result.pixels) == pytest.approx(figures(page)["PSNR after"], abs=0.006)
+
+
+def test_the_page_works_though_its_script_comes_last(browse, picture_file, photograph):
+    """As over a slow line: Gradio's parts are there first, and our script when it has been let through."""
+    page = browse()
+    held = []
+    page.route("**/studio/studio.js", lambda route: held.append(route))
+    page.reload(wait_until="commit")
+    page.wait_for_function("document.querySelector('#task')?.innerText.includes('Deblur')")
+    for route in held:
+        route.continue_()
+    page.locator(".examples img").last.wait_for()
+    open_picture(page, picture_file("mine.png", photograph[:64, :64]))

@@ -351,6 +351,7 @@ def test_addresses_to_give_away_and_a_line_for_each_request(tmp_path):
         assert "0.0.0.0" not in one.line
         for address in found:
             assert status_of(f"{address}/health") == 200
+        until(lambda: len(log.read_text().splitlines()) == len(found), "the lines, which are written after the answer,")
         log.rename(tmp_path / "log.1")  # as logrotate does
         assert status_of(f"{found[0]}/a%0Ab?secret") == 404
         assert one.again("--log", str(tmp_path / "no" / "log")).stderr.splitlines() == [

@@ -55,6 +55,11 @@ class Studio:
         return [self.visitors.take(visitor(request), key) for key in wanted[: self.limits.waiting_files]]
 
 
+def when_there(call: str) -> str:
+    """A call of our script for Gradio to make. It loads both on its own, and either may be there first."""
+    return f"const go = () => {call}; window.cosparse ? go() : window.addEventListener('cosparse', go, {{once: true}});"
+
+
 def drop_box(title: str, hint: str, limits: Limits, *, accept: str, many: bool = False, small: bool = False) -> Any:
     """A box to drop files into; its `upload` event brings the keys of what arrived."""
     ways = f'accept="{accept}" {"multiple" if many else ""} aria-label="{escape(title)}"'
@@ -63,7 +68,7 @@ def drop_box(title: str, hint: str, limits: Limits, *, accept: str, many: bool =
         html_template=f'<label class="drop {"small" if small else ""}" data-limit="{limits.upload_bytes}">'
         f'<b>{escape(title)}</b><span>{escape(hint)}</span><input type="file" {ways}></label>'
         '<div class="drop-state" role="alert"></div>',
-        js_on_load="cosparse.drop(element, props, trigger)",
+        js_on_load=when_there("cosparse.drop(element, props, trigger)"),
         apply_default_css=False,
     )
 

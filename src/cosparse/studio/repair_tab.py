@@ -24,6 +24,7 @@ from cosparse.studio.parts import (
     plain,
     step,
     told,
+    when_there,
 )
 from cosparse.studio.pictures import Blur, Source
 from cosparse.studio.repair_run import RepairRun, current, staged
@@ -56,7 +57,7 @@ class RepairTab:
                     value=None,
                     html_template='<div class="stage empty"></div>',
                     apply_default_css=False,
-                    js_on_load="cosparse.stage(element, props, watch)",
+                    js_on_load=when_there("cosparse.stage(element, props, watch)"),
                     elem_id="stage",
                 )
                 self.figures = plain("", elem_id="figures")
@@ -79,7 +80,7 @@ class RepairTab:
             value="",
             html_template=f'<div class="examples" role="group" aria-label="Examples">{buttons}</div>',
             apply_default_css=False,
-            js_on_load="cosparse.choices(element, props, trigger)",
+            js_on_load=when_there("cosparse.choices(element, props, trigger)"),
         )
         step("2. Task")
         names = [(task.capitalize(), task) for task in TASKS]

@@ -334,3 +334,4 @@ window.cosparse = (() => {
 
   return { drop, choices, stage, mask };
 })();
+window.dispatchEvent(new Event("cosparse")); // for those parts of the page that were there first
