@@ -59,6 +59,7 @@ window.cosparse = (() => {
       }
     }
     input.addEventListener("change", () => take(input.files));
+    take(input.files); // what was chosen before this script was there
     box.addEventListener("dragover", (event) => {
       event.preventDefault();
       box.classList.add("over");
