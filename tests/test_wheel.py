@@ -209,11 +209,11 @@ print(cosparse.__version__, *shipped_operators())
 """
 
 
-SOLVE = """
+KERNEL = """
 import numpy
-from cosparse.kernels.grouping import _solve
-_solve(numpy.eye(2, 4, dtype="f"))
-print(sum(_solve.stats.cache_hits.values()))
+from cosparse.kernels.fused import _penalise
+_penalise(numpy.ones((2, 2), "f"), numpy.ones(2, "f"), 0, numpy.float32(1), numpy.float32(0), 4)
+print(sum(_penalise.stats.cache_hits.values()))
 """
 
 
@@ -233,7 +233,7 @@ def test_it_works_for_a_stranger_who_can_write_nothing(stranger, installed, pack
     for folder in (image / "cosparse" / kernels.name, image / "cosparse", image):
         folder.chmod(0o555)
     shutil.rmtree(kernels.parent)
-    assert stranger(installed, "-c", SOLVE, NUMBA_CACHE_DIR=str(image)).stdout == "1\n"
+    assert stranger(installed, "-c", KERNEL, NUMBA_CACHE_DIR=str(image)).stdout == "1\n"
     assert not kernels.parent.exists()
     writable(image, True)
 
@@ -242,7 +242,7 @@ def test_uninstalling_leaves_nothing(installed, packages, ground):
     """Not even if the one who ran it could write there."""
     home = ground / "home"
     home.mkdir(exist_ok=True)
-    run(installed, "-c", SOLVE, env={"HOME": str(home), "PATH": os.defpath})
-    assert list(home.rglob("grouping._solve*.nbc"))
+    run(installed, "-c", KERNEL, env={"HOME": str(home), "PATH": os.defpath})
+    assert list(home.rglob("fused._penalise*.nbc"))
     pip(installed, "uninstall", "-y", "cosparse")
     assert not [path.name for path in packages.iterdir() if "cosparse" in path.name]
