@@ -14,13 +14,13 @@ from cosparse.optimize import Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
 from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.engine import solve
+from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.rules import OPERATORS, Quality, last_settings, plan
 from cosparse.reconstruction.watch import Callback, Watch
 
 Operator = AnalysisOperator | str | None
 
-FAR = 8.0  # data ranges: a first image that spreads further was most likely measured in other units
 NEARLY = 0.03  # data ranges: a first image so near to [0, data_range] is taken to lie there
 
 

@@ -263,14 +263,10 @@ def trust(known: NDArray[np.bool_]) -> NDArray[np.float32]:
 
 
 def first_step(stage: Stage, operator: AnalysisOperator) -> float:
-    """Where the first line search of a stage begins."""
-    return curvature_step(stage.weight, stage.penalty, operator)
+    """Where the first line search of a stage begins: the inverse of a typical curvature of the energy.
 
-
-def curvature_step(weight: float, penalty: Penalty, operator: AnalysisOperator) -> float:
-    """The inverse of a typical curvature of the energy: one step of this length neither crawls nor overshoots.
-
-    In flat parts the prior's curvature is weight·phi''(0)·mass, a quarter of it is typical.
+    One step of this length neither crawls nor overshoots. In flat parts the prior's curvature is weight·phi''(0)·mass,
+    a quarter of it is typical.
     """
-    bend = 2 * penalty.nu if penalty.form == "log" else 1.0
-    return 1 / (1 + 0.25 * weight * bend * mass(operator))
+    hessian = 2 * stage.penalty.nu if stage.penalty.form == "log" else 1.0
+    return 1 / (1 + 0.25 * stage.weight * hessian * mass(operator))
