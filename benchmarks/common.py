@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cosparse.images import read_grey
+from cosparse.io.picture import read_grey
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("COSPARSE_DATA", ROOT.parent / "shared" / "data"))

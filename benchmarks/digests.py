@@ -19,7 +19,7 @@ from skimage import data
 import cosparse
 from cosparse.operator import shipped_operators
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.rules import QUALITIES
+from cosparse.reconstruction.stages import QUALITIES
 
 GREY = data.camera()[90:138, 190:246]
 COLOUR = data.astronaut()[70:110, 200:248]

@@ -15,8 +15,8 @@ import numpy as np
 from common import add_noise, need_data, validation_images, write_csv
 
 import cosparse
-from cosparse.kernels.grouping import group_filter
-from cosparse.reconstruction.rules import GROUPING, QUALITIES
+from cosparse.kernels.groups import group_filter
+from cosparse.reconstruction.stages import GROUPING, QUALITIES
 
 # (size, step, radius, count) and how many times over.
 OTHERS = [

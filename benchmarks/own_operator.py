@@ -23,7 +23,8 @@ from common import ROOT, add_noise, write_csv
 from scipy.ndimage import gaussian_filter
 
 import cosparse
-from cosparse.images import to_working, write_image
+from cosparse.io.picture import write_image
+from cosparse.io.values import to_working
 from cosparse.operators.make import photographs
 from cosparse.patches import grey_images, sample_up_to
 

@@ -3,7 +3,7 @@
     python benchmarks/solvers.py          writes results/solvers.csv
 
 "trials" goes on from the last trial of a search line, as the paper's Algorithm 2; "minima" from the minimum of the
-parabola along it (cosparse.optimize.flat), as all repairs do. Training photographs, quality balanced, as many
+parabola along it (cosparse.optimize.interpolating), as all repairs do. Training photographs, quality balanced, as many
 iterations as the plan allows, no second pass. "apart" is the root mean square difference, in grey levels of 255, of two
 results whose first steps were a millionth apart.
 """

@@ -1,4 +1,4 @@
-"""Choose the constants of reconstruction/rules.py on training photographs, never on test images.
+"""Choose the constants of reconstruction/stages.py on training photographs, never on test images.
 
     python benchmarks/tune.py denoise --operator default --sigma 25 --nu 0.05 0.1 --weight 1.2 1.4
 
@@ -23,7 +23,7 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.general import first_image
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.rules import Plan, Stage, mass, plan
+from cosparse.reconstruction.stages import Plan, Stage, mass, plan
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.reconstruction.watch import Progress, Watch
 

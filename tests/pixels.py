@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosparse.images import default_range
+from cosparse.io.values import default_range
 
 
 def noise(shape, dtype=np.uint8, seed=0):

@@ -12,9 +12,9 @@ from command_line import COLOUR, GREY, PROGRAM, environment, files, noisy
 from PIL import Image
 
 import cosparse
-from cosparse.cli.blurs import point_spread
-from cosparse.cli.files import plan
-from cosparse.images import read_image, write_image
+from cosparse.cli.psf_option import point_spread
+from cosparse.cli.targets import plan
+from cosparse.io.picture import read_image, write_image
 from cosparse.reconstruction import measurement
 
 # --- denoise, and what all repairs share ----------------------------------------------------------

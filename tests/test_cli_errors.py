@@ -15,7 +15,7 @@ from skimage import data
 
 import cosparse
 from cosparse.cli import main
-from cosparse.images import write_image
+from cosparse.io.picture import write_image
 
 GREY = data.camera()[90:130, 190:230]
 COLOUR = data.astronaut()[:40, :40]
@@ -210,7 +210,7 @@ def refuse(*_, **__):
 def test_paths_without_permission(folder, capsys, monkeypatch):
     """Told by pretending: the tests may run as a user who may do anything."""
     with monkeypatch.context() as patch:
-        patch.setattr("cosparse.codecs.disk.open", refuse, raising=False)
+        patch.setattr("cosparse.io.disk.open", refuse, raising=False)
         check(capsys, "denoise good.png out.png", 1, "good.png: may not be read; change its perm")
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)
@@ -231,10 +231,10 @@ def test_a_full_disk_and_a_full_memory(folder, capsys, monkeypatch):
         patch.setattr(Path, "write_bytes", full)
         check(capsys, "denoise good.png out.png --sigma 0", 1, "out.png: cannot be written (No space")
     with monkeypatch.context() as patch:
-        patch.setattr("cosparse.cli.repair.repair", huge)
+        patch.setattr("cosparse.cli.repair_commands.repair", huge)
         check(capsys, "denoise good.png out.png", 1, "good.png: not enough memory")
 
 
 def test_a_mistake_of_ours_is_one_line_too(folder, capsys, monkeypatch):
-    monkeypatch.setattr("cosparse.cli.repair.repair", lambda *_, **__: {}["key"])
+    monkeypatch.setattr("cosparse.cli.repair_commands.repair", lambda *_, **__: {}["key"])
     check(capsys, "denoise good.png out.png", 1, "good.png: unexpected KeyError")

@@ -10,7 +10,7 @@ from command_line import GREY, files, noisy
 from skimage import data
 
 import cosparse
-from cosparse.images import read_image, write_image
+from cosparse.io.picture import read_image, write_image
 
 
 @pytest.fixture

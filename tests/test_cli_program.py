@@ -16,7 +16,7 @@ from command_line import COLOUR, GREY, PROGRAM, environment, files, noisy
 
 import cosparse
 from cosparse.cli.progress import Tally
-from cosparse.images import read_image, write_image
+from cosparse.io.picture import read_image, write_image
 
 COMMANDS = [
     "demo", "denoise", "inpaint", "upscale", "deblur", "learn", "refine", "inspect", "compare", "studio",

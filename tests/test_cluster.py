@@ -21,7 +21,7 @@ import cosparse
 from cosparse import cluster
 from cosparse.cli import main
 from cosparse.cluster.connection import on_worker
-from cosparse.images import read_image, write_image
+from cosparse.io.picture import read_image, write_image
 from cosparse.kernels.threads import spread
 
 RUN = cosparse.Settings(iterations=25)

@@ -22,12 +22,12 @@ from hypothesis.extra.numpy import arrays
 import cosparse
 from cosparse import cluster
 from cosparse.cluster.extremes import find_extremes
-from cosparse.cluster.path import survey
 from cosparse.cluster.picture import _Job
-from cosparse.cluster.pieces import Here, OnWorkers
-from cosparse.cluster.samples import representative, sampled
+from cosparse.cluster.sampling import representative, sampled
+from cosparse.cluster.steps import survey
 from cosparse.cluster.tiles import Work, find_paths, share_of
-from cosparse.images import read_image
+from cosparse.cluster.vectors import Here, OnWorkers
+from cosparse.io.picture import read_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
 

@@ -260,7 +260,7 @@ def test_nothing_global_is_changed():
     code = """
 import os, numba, threadpoolctl  # the last changes the environment
 before = dict(os.environ), numba.config.CACHE_DIR, list(numba.core.caching.CacheImpl._locator_classes)
-from cosparse.kernels import curvature, grouping
+from cosparse.kernels import curvature, groups
 assert before == (dict(os.environ), numba.config.CACHE_DIR, list(numba.core.caching.CacheImpl._locator_classes))
 """
     python("-c", code)

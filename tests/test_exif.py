@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, TiffImagePlugin
 
-from cosparse.codecs import exif as module
-from cosparse.images import Picture, default_range, read_image, write_image
+from cosparse.io import exif as module
+from cosparse.io.picture import Picture, read_image, write_image
+from cosparse.io.values import default_range
 
 EXIF, GPS, INTEROPERABILITY = 34665, 34853, 40965
 NOTE = bytes(range(256)) * 3  # of the maker; nobody else understands it

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from skimage.data import brick, coffee
 
 from cosparse import denoise, inpaint, psnr
-from cosparse.kernels import grouping, reference
-from cosparse.reconstruction.rules import QUALITIES
+from cosparse.kernels import groups, reference
+from cosparse.reconstruction.stages import QUALITIES
 
 
 def planes(shape, seed):
@@ -32,7 +32,7 @@ def planes(shape, seed):
 def test_the_fast_twin_does_what_the_definition_says(shape, size_step, radius, count, everywhere, seed):
     given = planes(shape, seed)
     rest = (everywhere, *size_step, radius, count)
-    found = grouping.group_filter(*given, *rest)
+    found = groups.group_filter(*given, *rest)
     wanted = reference.group_filter(*(part.astype(float) for part in given), *rest)
     np.testing.assert_allclose(found, wanted, atol=0.01)
 
@@ -42,9 +42,9 @@ def test_without_noise_nothing_is_changed_and_with_all_noise_the_groups_agree():
     pilots, noisies, known, _ = planes((1, 24, 24), 0)
     known[:] = 1
     # More patches in a group than pixels in a patch, or the estimates could not reach every pattern.
-    nearly = grouping.group_filter(pilots, noisies, known, np.array([1e-3]), True, 3, 2, 6, 40)
+    nearly = groups.group_filter(pilots, noisies, known, np.array([1e-3]), True, 3, 2, 6, 40)
     np.testing.assert_allclose(nearly, noisies, atol=0.1)
-    alone = grouping.group_filter(pilots, noisies, known, np.array([1e12]), True, 3, 2, 6, 1)
+    alone = groups.group_filter(pilots, noisies, known, np.array([1e12]), True, 3, 2, 6, 1)
     np.testing.assert_allclose(alone, pilots, atol=1e-3)
 
 

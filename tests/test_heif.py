@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from cosparse.codecs import heif
-from cosparse.images import find_images, read_image, unread_files, write_image
+from cosparse.io import heif
+from cosparse.io.find import find_images, unread_files
+from cosparse.io.picture import read_image, write_image
 
 # 48 x 32 pixels that grow brighter to the right, downwards, and from red to blue, said to be turned by 90 degrees.
 HEIC = base64.b64decode(

@@ -19,17 +19,10 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 from pixels import noise, same
 
-from cosparse.codecs import UNREAD
-from cosparse.images import (
-    Picture,
-    default_range,
-    find_images,
-    read_grey,
-    read_greys,
-    read_image,
-    unread_files,
-    write_image,
-)
+from cosparse.io.find import find_images, unread_files
+from cosparse.io.formats import UNREAD
+from cosparse.io.picture import Picture, read_grey, read_greys, read_image, write_image
+from cosparse.io.values import default_range
 
 ICC = bytes(range(256)) * 2  # carried, not understood
 EXIF = b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 274, 3, 1, 6, 0, 0)  # turned by 90

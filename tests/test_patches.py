@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosparse import sample_patches
-from cosparse.images import write_image
+from cosparse.io.picture import write_image
 
 NOISE = np.random.default_rng(7).random((40, 50))
 

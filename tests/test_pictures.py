@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pixels import noise
 
-from cosparse.images import Picture, read_image, write_image
-from cosparse.pictures import enlarged_like
+from cosparse.io.picture import Picture, read_image, write_image
+from cosparse.repair import enlarged_like
 
 
 def test_the_alpha_of_every_page_is_enlarged(tmp_path):

@@ -209,7 +209,7 @@ def test_training_starts_where_the_rules_stand(photograph):
     """The start's energy at noise 25 is the one that denoising with the plain operator minimises."""
     plain = AnalysisOperator.dct(4)
     image = photograph[:40, :40].astype(np.float32)
-    from cosparse.reconstruction.rules import plan
+    from cosparse.reconstruction.stages import plan
 
     stage = plan("denoise", 25.0, "balanced", None, plain).stages[-1]
     started = Parameters.of(plain).operator((4, 4)).at(25.0)

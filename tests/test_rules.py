@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cosparse import AnalysisOperator, load_operator
-from cosparse.reconstruction.rules import QUALITIES, default_weight, first_step, plan
+from cosparse.reconstruction.stages import QUALITIES, default_weight, first_step, plan
 
 TASKS = ("denoise", "inpaint", "upscale", "deblur", "reconstruct")
 

@@ -11,7 +11,7 @@ from skimage.data import astronaut
 
 from cosparse import AnalysisOperator, Progress, deblur, denoise, estimate_sigma, inpaint, psnr, upscale
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.rules import default_weight
+from cosparse.reconstruction.stages import default_weight
 from cosparse.reconstruction.start import enlarge, interpolate
 
 BOX = np.ones((3, 3)) / 9

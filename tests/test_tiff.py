@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pixels import noise, same
 
-from cosparse.images import Picture, read_image, write_image
-from cosparse.pictures import enlarged_like
+from cosparse.io.picture import Picture, read_image, write_image
+from cosparse.repair import enlarged_like
 
 UM = "\N{MICRO SIGN}m"
 FIVE = noise((2, 3, 4, 12, 10), np.uint16)

@@ -11,8 +11,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from pixels import noise
 
-from cosparse.codecs import words
-from cosparse.images import Picture, losses, read_image, write_image
+from cosparse.io import words
+from cosparse.io.picture import Picture, losses, read_image, write_image
 
 XMP = (
     b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Orientation="%d" xmp:Rating="5">'

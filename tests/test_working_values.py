@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from pixels import noise, same
 
-from cosparse.images import (
-    default_range,
-    find_images,
-    from_working,
-    read_grey,
-    read_greys,
-    to_working,
-    write_image,
-)
+from cosparse.io.find import find_images
+from cosparse.io.picture import read_grey, read_greys, write_image
+from cosparse.io.values import default_range, from_working, to_working
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, ">u2"])

@@ -31,7 +31,7 @@ import made
 
 import cosparse
 from cosparse import cluster
-from cosparse.cluster.training import PARTITION, ClusterPatches
+from cosparse.cluster.worker_patches import PARTITION, ClusterPatches
 
 FULL = 10_000_000
 TURNS = 3

@@ -39,7 +39,7 @@ from rich.table import Table
 
 import cosparse
 from cosparse.baselines import available
-from cosparse.files import replacing
+from cosparse.io.atomic import replacing
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.general import resolve
 

@@ -24,7 +24,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.rules import Plan, Stage, mass, plan
+from cosparse.reconstruction.stages import Plan, Stage, mass, plan
 from cosparse.reconstruction.start import smoothed
 from cosparse.reconstruction.watch import Progress, Watch
 

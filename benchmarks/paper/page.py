@@ -24,7 +24,7 @@ from tables import PaperTable
 
 import cosparse
 from cosparse.baselines import available, denoisers, inpainters, title
-from cosparse.files import replacing
+from cosparse.io.atomic import replacing
 from cosparse.reconstruction.start import enlarge
 
 Rows = list[dict[str, str]]

@@ -8,7 +8,7 @@ import numpy as np
 
 import cosparse
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.rules import default_weight
+from cosparse.reconstruction.stages import default_weight
 
 SIGMA = 25
 FACTORS = (0.7, 1.0, 1.4)  # of the usual weight: operators differ in how heavy a prior they make

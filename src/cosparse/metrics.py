@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.images import default_range
+from cosparse.io.values import default_range
 
 
 def _pair(

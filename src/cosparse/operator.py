@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse import identity
-from cosparse.files import replacing
+from cosparse.io.atomic import replacing
 from cosparse.kernels import reference
 from cosparse.penalty import Penalty
 

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.images import find_images, read_greys, to_working
+from cosparse.io.find import find_images
+from cosparse.io.picture import read_greys
+from cosparse.io.values import to_working
 
 FLAT = 2.0  # grey levels (of 255): a patch whose standard deviation is lower says nothing about structure
 DRAW = 4096  # patches looked at in one go

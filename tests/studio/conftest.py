@@ -16,7 +16,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: p
 
 from serving import LIMITS, PATIENCE, running  # noqa: E402
 
-from cosparse.images import write_image  # noqa: E402
+from cosparse.io.picture import write_image  # noqa: E402
 from cosparse.studio.limits import Limits  # noqa: E402
 
 ARGUMENTS = [

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from cosparse.images import read_image
+from cosparse.io.picture import read_image
 
 
 def upload(page, path, box: str = "Drop a picture here, or choose one") -> None:

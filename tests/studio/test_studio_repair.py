@@ -19,7 +19,7 @@ from steps import (
 )
 
 import cosparse
-from cosparse.images import Picture
+from cosparse.io.picture import Picture
 
 
 def test_denoise_an_upload(browse, picture_file, photograph):

@@ -11,13 +11,13 @@ import pytest
 from serving import LIMITS, running
 from steps import choose, damage, open_picture, stroke
 
-from cosparse.images import Picture
-from cosparse.studio import repair
+from cosparse.io.picture import Picture
+from cosparse.studio import repair_job
 from cosparse.studio.limits import Limits
 from cosparse.studio.log import logging_to
+from cosparse.studio.page_pictures import Blur, Source
 from cosparse.studio.parts import sentence
-from cosparse.studio.pictures import Blur, Source
-from cosparse.studio.repair import Job
+from cosparse.studio.repair_job import Job
 from cosparse.studio.session import Refused, Session, Visitors
 
 
@@ -97,12 +97,12 @@ def test_the_preview_is_as_large_as_the_blur_needs(shape, blur):
     pixels = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
     picture = Picture(pixels, channel_axis=-1 if len(shape) == 3 else None)
     source, job = Source("thin.png", picture, picture), Job("deblur", 2.0, blur=blur)
-    repair.check(source, job, Limits())
+    repair_job.check(source, job, Limits())
     seen = []
-    repair.preview(source, job, lambda step: bool(seen.append(step)) or True)
+    repair_job.preview(source, job, lambda step: bool(seen.append(step)) or True)
     assert seen
     with pytest.raises(Refused, match="larger than the picture"):
-        repair.check(replace(source, picture=replace(picture, pixels=pixels[:30])), job, Limits())
+        repair_job.check(replace(source, picture=replace(picture, pixels=pixels[:30])), job, Limits())
 
 
 def test_what_nobody_foresaw_ends_the_run_with_a_sentence(browse, server, picture_file, photograph, tmp_path):

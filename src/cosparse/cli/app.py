@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from cosparse._version import __version__
-from cosparse.cli import learn, look, refine, repair, show
+from cosparse.cli import demo, inspecting, learn, refine, repair_commands
 from cosparse.cli.console import Debug, UsageProblem, complain, reason
 
 _ClickError: Any = typer.BadParameter.__mro__[2]  # Typer has a Click of its own, or uses Click
@@ -74,17 +74,17 @@ def _add(function: Any, usage: str, *examples: str) -> None:
     app.command(cls=kind, epilog=f"\b\n{title}:\n{lines}")(command)
 
 
-_add(show.demo, "[OPTIONS]", "")
-_add(repair.denoise, "IN... [OUT] [OPTIONS]", "photo.jpg", "scans/ clean/ --sigma 10")
+_add(demo.demo, "[OPTIONS]", "")
+_add(repair_commands.denoise, "IN... [OUT] [OPTIONS]", "photo.jpg", "scans/ clean/ --sigma 10")
 _add(
-    repair.inpaint,
+    repair_commands.inpaint,
     "IN... [OUT] --mask MASK [OPTIONS]",
     "photo.png --mask scratches.png",
     "painted.jpg clean.jpg --mask '#ff0000' --grow 2",
 )
-_add(repair.upscale, "IN... [OUT] [OPTIONS]", "small.png large.png --factor 3")
+_add(repair_commands.upscale, "IN... [OUT] [OPTIONS]", "small.png large.png --factor 3")
 _add(
-    repair.deblur,
+    repair_commands.deblur,
     "IN... [OUT] --kernel KERNEL [OPTIONS]",
     "photo.png sharp.png --kernel gaussian:2",
     "photo.png --kernel motion:15:30 --sigma 2",
@@ -101,9 +101,9 @@ _add(
     "mine.safetensors photos/ -o better.safetensors",
     "dct:7 photos/ -o small.safetensors --sigma 25",
 )
-_add(look.inspect, "[OP] [OPTIONS]", "mine.safetensors --atoms atoms.png")
-_add(look.compare, "A B [OPTIONS]", "truth.png repaired.png")
-_add(show.studio, "[OPTIONS]", "")
+_add(inspecting.inspect, "[OP] [OPTIONS]", "mine.safetensors --atoms atoms.png")
+_add(inspecting.compare, "A B [OPTIONS]", "truth.png repaired.png")
+_add(demo.studio, "[OPTIONS]", "")
 
 
 def main(arguments: list[str] | None = None) -> int:

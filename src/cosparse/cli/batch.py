@@ -17,14 +17,14 @@ import typer
 from numpy.typing import NDArray
 
 from cosparse.cli.console import UsageProblem, complain, json_line, reason
-from cosparse.cli.files import Job, Plan, plan, tell_unread, why_unread
+from cosparse.cli.on_cluster import outcomes
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar, Tally, Weight
 from cosparse.cli.reading import in_range_of, read_picture, working
-from cosparse.cli.spread import outcomes
-from cosparse.codecs import SUFFIXES
-from cosparse.codecs.disk import shown_name
-from cosparse.images import Picture, losses, read_image, write_image
+from cosparse.cli.targets import Job, Plan, plan, tell_unread, why_unread
+from cosparse.io.disk import shown_name
+from cosparse.io.formats import SUFFIXES
+from cosparse.io.picture import Picture, losses, read_image, write_image
 from cosparse.metrics import psnr
 from cosparse.reconstruction import Progress
 

@@ -23,13 +23,14 @@ from cosparse.cli.console import (
     reason,
     stdout,
 )
-from cosparse.cli.files import tell_unread
 from cosparse.cli.live import View, sparkline
+from cosparse.cli.on_cluster import connected, in_zarr
 from cosparse.cli.options import DataRange, Force, Json, Scheduler
 from cosparse.cli.progress import Bar
 from cosparse.cli.reading import checked_range, read_picture
-from cosparse.cli.spread import connected, in_zarr
-from cosparse.images import find_images, unread_files, write_image
+from cosparse.cli.targets import tell_unread
+from cosparse.io.find import find_images, unread_files
+from cosparse.io.picture import write_image
 from cosparse.learning import LearnProgress
 from cosparse.patches import grey_images, sample_up_to
 

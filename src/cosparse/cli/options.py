@@ -11,7 +11,7 @@ import typer
 
 from cosparse.cli.console import UsageProblem
 from cosparse.cli.reading import checked_range
-from cosparse.codecs import SUFFIXES
+from cosparse.io.formats import SUFFIXES
 from cosparse.operator import AnalysisOperator, load_operator
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cli.console import UsageProblem
-from cosparse.images import Picture, read_image, to_working
+from cosparse.io.picture import Picture, read_image
+from cosparse.io.values import to_working
 
 NEAR = 4.0  # ranges of float files that differ by no more were guessed of the same units
 

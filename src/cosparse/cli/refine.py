@@ -14,7 +14,7 @@ from cosparse.cli.learn import check_files, read_pictures, stopped, tell_files, 
 from cosparse.cli.live import View, sparkline
 from cosparse.cli.options import DataRange, Force, Json, find_operator
 from cosparse.cli.reading import checked_range
-from cosparse.images import write_image
+from cosparse.io.picture import write_image
 
 if TYPE_CHECKING:
     from cosparse.refinement import RefineProgress

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.cli.samples import SIDE, Panel, Row
+from cosparse.cli.demo_pictures import SIDE, Panel, Row
 
 EDGE, GAP, CAPTION, TITLE, SIDEBAR = 36, 10, 34, 92, 34
 PAPER, INK, SOFT, ACCENT = "#ffffff", "#1c1e21", "#6b7076", "#d9480f"

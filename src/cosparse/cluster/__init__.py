@@ -10,9 +10,9 @@ repair very many pictures. Needs the extra `cluster`: pip install 'cosparse[clus
 """
 
 from cosparse.cluster.connection import check_workers, connect
-from cosparse.cluster.many import FileReport, each, repair_files
+from cosparse.cluster.many_files import FileReport, each, repair_files
 from cosparse.cluster.picture import TileReport, repair_picture
-from cosparse.cluster.training import ClusterPatches, sample_patches
+from cosparse.cluster.worker_patches import ClusterPatches, sample_patches
 
 __all__ = [
     "ClusterPatches",

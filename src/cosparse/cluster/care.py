@@ -14,7 +14,7 @@ from typing import Any
 from cosparse.cluster.connection import FULL
 from cosparse.cluster.layout import Page, named
 from cosparse.cluster.sources import TIFF
-from cosparse.files import replacing
+from cosparse.io.atomic import replacing
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.tasks import TASKS
 

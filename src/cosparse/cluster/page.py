@@ -11,12 +11,12 @@ import numpy as np
 from cosparse.cluster.connection import gathered
 from cosparse.cluster.extremes import find_extremes
 from cosparse.cluster.layout import Layout
-from cosparse.cluster.noise import estimate_level
-from cosparse.cluster.path import survey
-from cosparse.cluster.pieces import OnWorkers
-from cosparse.cluster.samples import Cell, Sample, representative, sampled
+from cosparse.cluster.noise_level import estimate_level
+from cosparse.cluster.sampling import Cell, Sample, representative, sampled
 from cosparse.cluster.sources import thinned
+from cosparse.cluster.steps import survey
 from cosparse.cluster.tiles import Found, Grid, Work, check_values, examine, overlap_of, share_of
+from cosparse.cluster.vectors import OnWorkers
 
 WHOLE = 2**23  # a result of so many pixels or fewer is its own sample
 COVER = 1024  # pixels of the result: the side of the samples that cover a larger one, if the workers can hold it

@@ -27,16 +27,16 @@ from cosparse.cluster.care import (
 from cosparse.cluster.connection import gathered, may_pass, using, while_staffed
 from cosparse.cluster.layout import ChannelAxis, layout_of, named
 from cosparse.cluster.page import Page
-from cosparse.cluster.samples import Cell
+from cosparse.cluster.sampling import Cell
 from cosparse.cluster.sources import TIFF, OnDisk, as_dask, description_of, identity_of, write_tiff
 from cosparse.cluster.tiles import Found, Grid, Work, divided, overlap_of, repair_block, unit_of
-from cosparse.files import replacing
 from cosparse.identity import described, differing
-from cosparse.images import default_range
-from cosparse.reconstruction.blurs import named_kernel
+from cosparse.io.atomic import replacing
+from cosparse.io.values import default_range
 from cosparse.reconstruction.bounds import Pair, stated, type_bounds
 from cosparse.reconstruction.general import resolve
-from cosparse.reconstruction.rules import plan
+from cosparse.reconstruction.psf import named_kernel
+from cosparse.reconstruction.stages import plan
 
 log = logging.getLogger(__name__)
 RETRIES = 2  # of a tile that failed

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cosparse.files import replacing
 from cosparse.identity import described, differing, stored
+from cosparse.io.atomic import replacing
 
 FORMAT = "cosparse-files-2"
 

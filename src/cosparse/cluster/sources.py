@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
-from cosparse.cluster.described import Description, of_tiff, of_zarr
+from cosparse.cluster.description import Description, of_tiff, of_zarr
 from cosparse.cluster.layout import Layout, named
-from cosparse.codecs.disk import shown_name
-from cosparse.codecs.samples import one_line
 from cosparse.identity import digest, stored
-from cosparse.images import default_range, float_range
+from cosparse.io.decoded import one_line
+from cosparse.io.disk import shown_name
+from cosparse.io.values import default_range, float_range
 
 STRIP = 256 << 20  # bytes: a TIFF whose pieces are larger cannot be read region by region
 TIFF = (".tif", ".tiff")

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 import cosparse
 from cosparse.cluster.connection import on_worker
-from cosparse.cluster.path import Path, Share, follow, shared, survey
-from cosparse.cluster.pieces import Here
-from cosparse.cluster.samples import Cell, Sample
+from cosparse.cluster.sampling import Cell, Sample
+from cosparse.cluster.steps import Path, Share, follow, shared, survey
+from cosparse.cluster.vectors import Here
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.bounds import Extremes, chosen_bounds
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.request import Request
-from cosparse.reconstruction.rules import Grouping
+from cosparse.reconstruction.stages import Grouping
 from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
@@ -195,7 +195,7 @@ def examine(work: Work, pixels: Array, missing: Array | None, alone: bool) -> Fo
 
 
 def share_of(work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> Share:
-    """What the task minimises for some samples; a task, see :func:`cosparse.cluster.path.survey`."""
+    """What the task minimises for some samples; a task, see :func:`cosparse.cluster.steps.survey`."""
 
     def share() -> Share:
         requests, insides, weights = [], [], []

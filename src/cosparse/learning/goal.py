@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
+from cosparse.checkpoint import load, save
 from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.learning import checkpoint as checkpoints
 from cosparse.learning.objective import Objective, PatchSparsity, Sparsity
 from cosparse.operator import AnalysisOperator, cosine_atoms
 from cosparse.optimize import Oblique, Settings, State, Stop, conjugate_gradient
@@ -202,7 +202,7 @@ def learn_operator(
     def operator_of(x: NDArray[np.float64], provenance: dict[str, str]) -> AnalysisOperator:
         return AnalysisOperator(objective.atoms(x).astype(np.float32), (side, side), penalty, provenance=provenance)
 
-    state: Any = checkpoints.load(checkpoint, fingerprint) if checkpoint is not None else None
+    state: Any = load(checkpoint, fingerprint) if checkpoint is not None else None
     if state is None:
         try:
             state = begin(objective, geometry, first)
@@ -216,7 +216,7 @@ def learn_operator(
         nonlocal latest, written
         latest = current
         if checkpoint is not None and time.monotonic() - written > CHECKPOINT_SECONDS:
-            checkpoints.save(checkpoint, current, fingerprint)
+            save(checkpoint, current, fingerprint)
             written = time.monotonic()
         if callback is None:
             return False
@@ -237,13 +237,13 @@ def learn_operator(
     except KeyboardInterrupt:
         if checkpoint is None:
             raise
-        checkpoints.save(checkpoint, latest, fingerprint)
+        save(checkpoint, latest, fingerprint)
         raise KeyboardInterrupt(
             f"stopped at iteration {latest.iteration}; {os.fspath(checkpoint)} keeps the state, "
             "the same call continues from it"
         ) from None
     if checkpoint is not None:
-        checkpoints.save(checkpoint, latest, fingerprint)
+        save(checkpoint, latest, fingerprint)
     provenance = {
         "made": "learn_operator",
         "cosparse": __version__,

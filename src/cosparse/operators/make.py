@@ -17,7 +17,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from cosparse.images import find_images
+from cosparse.io.find import find_images
 from cosparse.learning import learn_operator
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings

@@ -2,7 +2,7 @@
 
 from cosparse.optimize.conjugate_gradient import Settings, State, conjugate_gradient
 from cosparse.optimize.euclidean import Euclidean
-from cosparse.optimize.flat import Landing, between, flat_conjugate_gradient
+from cosparse.optimize.interpolating import Landing, between, flat_conjugate_gradient
 from cosparse.optimize.oblique import Oblique
 from cosparse.optimize.result import Result, Stop
 

@@ -2,7 +2,7 @@
 
 The loop learns operators (geometry: oblique). One iteration is a pure function from :class:`State` to :class:`State`,
 so a run continues from a saved state exactly as if it had never stopped. Images are repaired by the same method as it
-can be done in flat space: see :mod:`cosparse.optimize.flat`.
+can be done in flat space: see :mod:`cosparse.optimize.interpolating`.
 """
 
 from __future__ import annotations

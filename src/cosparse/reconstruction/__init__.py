@@ -5,7 +5,7 @@ from cosparse.reconstruction.general import Reconstruction, reconstruct
 from cosparse.reconstruction.noise import estimate_sigma
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.rules import Plan, Stage
+from cosparse.reconstruction.stages import Plan, Stage
 from cosparse.reconstruction.tasks import deblur, denoise, inpaint, upscale
 from cosparse.reconstruction.watch import Progress
 

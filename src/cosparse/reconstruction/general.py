@@ -16,7 +16,7 @@ from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.rules import OPERATORS, Quality, last_settings, plan
+from cosparse.reconstruction.stages import OPERATORS, Quality, last_settings, plan
 from cosparse.reconstruction.watch import Callback, Watch
 
 Operator = AnalysisOperator | str | None

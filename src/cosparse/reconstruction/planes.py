@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.images import default_range, from_working, to_working
+from cosparse.io.values import default_range, from_working, to_working
 from cosparse.reconstruction.bounds import Extremes, Pair, chosen_bounds
 
 Plane = NDArray[np.float32]

@@ -53,7 +53,7 @@ class Prior:
     @classmethod
     def of(cls, operator: AnalysisOperator, sigma: float = 25.0) -> Prior:
         """The prior as denoising at noise sigma (on 0..255) uses it, up to its weight."""
-        from cosparse.reconstruction.rules import plan
+        from cosparse.reconstruction.stages import plan
 
         chosen = plan("denoise", sigma, "balanced", None, operator)
         stage = chosen.stages[-1]

@@ -13,7 +13,7 @@ from cosparse.optimize import Settings
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.rules import Plan, first_step
+from cosparse.reconstruction.stages import Plan, first_step
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ from cosparse.operator import AnalysisOperator
 from cosparse.optimize import flat_conjugate_gradient
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.engine import Descend, solve
-from cosparse.reconstruction.grouping import filter_groups, parts_of
 from cosparse.reconstruction.planes import Caller, Channel, Pages, Plane, take_apart
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.rules import Grouping
+from cosparse.reconstruction.second_pass import filter_groups, parts_of
+from cosparse.reconstruction.stages import Grouping
 from cosparse.reconstruction.watch import Callback, Watch
 
 

@@ -29,7 +29,7 @@ from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked
-from cosparse.reconstruction.rules import trust
+from cosparse.reconstruction.stages import trust
 from cosparse.reconstruction.tasks import TASKS
 
 Image = NDArray[np.float32]

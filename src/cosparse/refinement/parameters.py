@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosparse.operator import REFERENCE_SIGMA, AnalysisOperator, cosine_atoms
 from cosparse.penalty import Penalty
-from cosparse.reconstruction.rules import Stage, plan
+from cosparse.reconstruction.stages import Stage, plan
 
 Array = NDArray[np.float64]
 

@@ -17,11 +17,11 @@ from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.patches import grey_images
-from cosparse.refinement import checkpoint as checkpoints
+from cosparse.refinement import training_state
 from cosparse.refinement.bilevel import BORDER, Crop, Image, hypergradient, repair
-from cosparse.refinement.checkpoint import State
 from cosparse.refinement.damage import TASKS, damage, draw
 from cosparse.refinement.parameters import RATES, Parameters
+from cosparse.refinement.training_state import State
 
 CHECKPOINT_SECONDS = 15.0
 MOMENTS = (0.9, 0.99)  # of Adam
@@ -179,7 +179,7 @@ def refine_operator(
         "start": start.digest(),
         "images": digest(training) + digest(held_out) if checkpoint is not None else "",
     }
-    state = checkpoints.load(checkpoint, fingerprint) if checkpoint is not None else None
+    state = training_state.load(checkpoint, fingerprint) if checkpoint is not None else None
     if state is None:
         state = State.begin(first)
     written = time.monotonic()
@@ -194,7 +194,7 @@ def refine_operator(
                 if state.step in moments:
                     state = _validated(state, trial, shape, stride)
                 if checkpoint is not None and time.monotonic() - written > CHECKPOINT_SECONDS:
-                    checkpoints.save(checkpoint, state, fingerprint)
+                    training_state.save(checkpoint, state, fingerprint)
                     written = time.monotonic()
                 if callback is not None:
                     current = state.parameters
@@ -208,12 +208,12 @@ def refine_operator(
     except KeyboardInterrupt:
         if checkpoint is None:
             raise
-        checkpoints.save(checkpoint, state, fingerprint)
+        training_state.save(checkpoint, state, fingerprint)
         raise KeyboardInterrupt(
             f"stopped at step {state.step}; {os.fspath(checkpoint)} keeps the state, the same call continues from it"
         ) from None
     if checkpoint is not None:
-        checkpoints.save(checkpoint, state, fingerprint)
+        training_state.save(checkpoint, state, fingerprint)
     best = max(state.validations, key=lambda pair: pair[1])
     provenance = {
         "made": "refine_operator",

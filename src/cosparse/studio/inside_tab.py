@@ -12,8 +12,8 @@ from cosparse.kernels import reference
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 from cosparse.studio import chart
+from cosparse.studio.page_pictures import reduced, working
 from cosparse.studio.parts import LIGHT, Studio, Update, operator_choices, plain, told
-from cosparse.studio.pictures import reduced, working
 
 MAP_PIXELS = 70_000  # every atom answers at every pixel at once: 70 MB for 128 atoms
 NO_PICTURE = '<div class="placeholder">Choose a picture in Repair, and see here where the operator responds.</div>'

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cosparse
-from cosparse.images import read_grey
+from cosparse.io.picture import read_grey
 from cosparse.learning import LearnProgress, LearnResult
 from cosparse.operators.make import photographs
 from cosparse.patches import sample_up_to
 from cosparse.studio import chart
 from cosparse.studio.buttons import RunButtons
+from cosparse.studio.page_pictures import open_picture, working
 from cosparse.studio.parts import (
     IMAGES,
     LIGHT,
@@ -32,7 +33,6 @@ from cosparse.studio.parts import (
     step,
     told,
 )
-from cosparse.studio.pictures import open_picture, working
 from cosparse.studio.session import Refused, Run, Session
 from cosparse.studio.work import follow
 

@@ -10,11 +10,11 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from cosparse.images import Picture
-from cosparse.studio import pictures, repair, scene
+from cosparse.io.picture import Picture
+from cosparse.studio import page_pictures, repair_job, scene
+from cosparse.studio.page_pictures import Array, Blur, Mask, Source
 from cosparse.studio.parts import AUTO, Studio, Update, news, remaining, seconds, visitor
-from cosparse.studio.pictures import Array, Blur, Mask, Source
-from cosparse.studio.repair import Job
+from cosparse.studio.repair_job import Job
 from cosparse.studio.session import Refused, Run, Session
 from cosparse.studio.uploads import mask_from
 from cosparse.studio.work import Step, follow
@@ -58,15 +58,15 @@ class RepairRun:
         missing = self._missing(source, mask, request) if task == "inpaint" else None
         blur = Blur(kind, float(size), float(angle))
         job = Job(task, float(sigma), int(factor), blur, missing, chosen, quality)
-        repair.check(source, job, self.studio.limits)
+        repair_job.check(source, job, self.studio.limits)
         if task == "upscale":
             session.shown = {**session.shown, **scene.extent(source, self.studio.limits, job.factor)}
 
         def first(report: Report) -> Array:
-            return repair.preview(source, job, report)
+            return repair_job.preview(source, job, report)
 
         def whole(report: Report) -> tuple[Picture, list[float]]:
-            return repair.full(source, job, report)
+            return repair_job.full(source, job, report)
 
         started = time.monotonic()
         yield {self.status: news("Preview…", share=0.0), self.figures: ""}
@@ -91,12 +91,12 @@ class RepairRun:
     def _finished(
         self, session: Session, source: Source, job: Job, found: Picture, energies: list[float], spent: float
     ) -> Update:
-        result = repair.finish(source, job, found, energies, spent)
+        result = repair_job.finish(source, job, found, energies, spent)
         session.result, session.trace = result, energies
-        shown = scene.viewer(pictures.working(result.like), self.studio.limits)
+        shown = scene.viewer(page_pictures.working(result.like), self.studio.limits)
         after = session.publish("after", "after.png", shown)
         name = f"{Path(source.name).stem}-{job.task}.png"
-        whole = session.publish("download", name, lambda path: pictures.write_download(path, found.pixels, found))
+        whole = session.publish("download", name, lambda path: page_pictures.write_download(path, found.pixels, found))
         return {
             self.stage: staged(session, job.task, after=after, stage="full"),
             self.status: news(f"Done in {seconds(spent)}.", "Drag the line, or use the slider, to compare."),

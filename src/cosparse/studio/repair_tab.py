@@ -10,8 +10,10 @@ from typing import Any
 import gradio as gr
 
 from cosparse.reconstruction.tasks import TASKS
-from cosparse.studio import pictures, scene
+from cosparse.studio import page_pictures, scene
 from cosparse.studio.buttons import RunButtons
+from cosparse.studio.examples import EXAMPLES, photograph
+from cosparse.studio.page_pictures import Blur, Source
 from cosparse.studio.parts import (
     AUTO,
     IMAGES,
@@ -26,9 +28,7 @@ from cosparse.studio.parts import (
     told,
     when_there,
 )
-from cosparse.studio.pictures import Blur, Source
 from cosparse.studio.repair_run import RepairRun, current, staged
-from cosparse.studio.samples import EXAMPLES, photograph
 from cosparse.studio.session import Refused
 from cosparse.studio.uploads import mask_from, operator_from
 
@@ -147,13 +147,13 @@ class RepairTab:
     def load(self, keys: str, task: str, request: gr.Request) -> Update:
         """A picture was dropped."""
         name, data = self.studio.uploads(keys, request)[0]
-        return self._present(pictures.open_picture(name, data, self.studio.limits), task, request)
+        return self._present(page_pictures.open_picture(name, data, self.studio.limits), task, request)
 
     def load_example(self, name: str, task: str, request: gr.Request) -> Update:
         """One of the pictures that come along was chosen."""
         if name not in EXAMPLES:
             raise Refused("There is no such example.")
-        return self._present(pictures.example(name, photograph(name)), task, request)
+        return self._present(page_pictures.example(name, photograph(name)), task, request)
 
     def restore(self, task: str, request: gr.Request) -> Update:
         """As it was before the page damaged it."""
@@ -168,20 +168,20 @@ class RepairTab:
         source = current(self.studio.session(request))
         if task == "denoise":
             # At the estimate of a clean picture one would see no difference.
-            made = pictures.add_noise(source, sigma if sigma >= 10 else 25.0)
+            made = page_pictures.add_noise(source, sigma if sigma >= 10 else 25.0)
         elif task == "inpaint":
-            made = pictures.drop_pixels(source, 0.9)
+            made = page_pictures.drop_pixels(source, 0.9)
         elif task == "upscale":
-            made = pictures.shrink(source, int(factor))
+            made = page_pictures.shrink(source, int(factor))
         else:
-            made = pictures.blur(source, Blur(kind, float(size), float(angle)))
+            made = page_pictures.blur(source, Blur(kind, float(size), float(angle)))
         return self._present(made, task, request)
 
     def _present(self, source: Source, task: str, request: gr.Request) -> Update:
         session = self.studio.session(request)
         session.source, session.result, session.trace = source, None, []
         sigma = scene.estimate(source)
-        work = pictures.working(source.picture)
+        work = page_pictures.working(source.picture)
         before = session.publish("before", "before.png", scene.viewer(work, self.studio.limits))
         session.shown = {"before": before, **scene.extent(source, self.studio.limits)}
         known = f", {source.damage}" if source.damage else ""

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 
-from cosparse.codecs.disk import shown_name
-from cosparse.studio.samples import EXAMPLES, photograph
+from cosparse.io.disk import shown_name
+from cosparse.studio.examples import EXAMPLES, photograph
 from cosparse.studio.session import File, Visitors
 
 KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}

@@ -13,8 +13,8 @@ import numpy as np
 import cosparse
 from cosparse.studio import chart
 from cosparse.studio.limits import Limits
-from cosparse.studio.pictures import Array, Blur, Mask, Source, reduced, working, write_view
-from cosparse.studio.repair import Job, Result
+from cosparse.studio.page_pictures import Array, Blur, Mask, Source, reduced, working, write_view
+from cosparse.studio.repair_job import Job, Result
 
 
 def _smaller(height: int, width: int, limits: Limits) -> int:

@@ -19,11 +19,11 @@ import cosparse
 from cosparse.studio.guard import Guard
 from cosparse.studio.limits import Limits
 from cosparse.studio.log import logging_to
-from cosparse.studio.page import HEAD, build, theme
 from cosparse.studio.parts import Studio
 from cosparse.studio.place import Place, addresses, names
 from cosparse.studio.routes import add_routes
 from cosparse.studio.session import Visitors
+from cosparse.studio.web_page import HEAD, build, theme
 
 
 class Server(uvicorn.Server):

@@ -6,11 +6,11 @@ import json
 import secrets
 from pathlib import Path
 
-from cosparse.images import read_image
+from cosparse.io.picture import read_image
 from cosparse.operator import AnalysisOperator
-from cosparse.pictures import white_mask
+from cosparse.repair import white_mask
 from cosparse.studio.limits import Limits
-from cosparse.studio.pictures import Mask
+from cosparse.studio.page_pictures import Mask
 from cosparse.studio.session import Refused
 
 BYTES = 16_000_000

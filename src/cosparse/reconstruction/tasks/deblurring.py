@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.blurs import named_kernel
 from cosparse.reconstruction.bounds import Bounds
 from cosparse.reconstruction.general import Operator, resolve
 from cosparse.reconstruction.noise import page_levels
 from cosparse.reconstruction.planes import Channel, Pages, close_image, open_finite, page_bounds, refuse_far
 from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.psf import named_kernel
 from cosparse.reconstruction.request import Asked, Request, Task
-from cosparse.reconstruction.rules import Quality, plan
+from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.watch import Callback
 
 

@@ -13,7 +13,7 @@ from cosparse.reconstruction.noise import page_levels
 from cosparse.reconstruction.planes import Caller, Channel, Pages, close_image, open_finite, page_bounds, refuse_far
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Request, Task
-from cosparse.reconstruction.rules import GROUPING, Quality, plan
+from cosparse.reconstruction.stages import GROUPING, Quality, plan
 from cosparse.reconstruction.start import smoothed
 from cosparse.reconstruction.watch import Callback
 
@@ -39,7 +39,7 @@ def denoise(
         ½‖s - y‖² + b(s) + lambda·g(s),
 
     where g is the sparsity of all patches under the operator and b keeps values within their bounds, and then lets
-    patches that have come out similar help each other: see :func:`cosparse.reconstruction.grouping.filter_groups`.
+    patches that have come out similar help each other: see :func:`cosparse.reconstruction.second_pass.filter_groups`.
 
     Parameters
     ----------

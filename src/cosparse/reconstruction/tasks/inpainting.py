@@ -13,7 +13,7 @@ from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel, Pages, close_image, open_image, page_bounds, refuse_far
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Request, Task
-from cosparse.reconstruction.rules import GROUPING, Quality, plan, trust
+from cosparse.reconstruction.stages import GROUPING, Quality, plan, trust
 from cosparse.reconstruction.start import interpolate, smoothed
 from cosparse.reconstruction.watch import Callback
 

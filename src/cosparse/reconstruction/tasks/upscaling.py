@@ -13,7 +13,7 @@ from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel, Pages, Plane, close_image, open_finite, page_bounds, refuse_far
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Request, Task
-from cosparse.reconstruction.rules import Quality, plan
+from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
 from cosparse.reconstruction.watch import Callback
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from cosparse._version import __version__
 from cosparse.cli.console import UsageProblem, json_line, stderr
-from cosparse.cli.files import Job, split
-from cosparse.cli.masks import lazy_mask
+from cosparse.cli.mask_option import lazy_mask
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar
+from cosparse.cli.targets import Job, split
 
 TILE = 1024
 

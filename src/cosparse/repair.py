@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.codecs.scale import enlarged
-from cosparse.images import Picture, default_range, to_working
+from cosparse.io.picture import Picture
+from cosparse.io.pixel_size import enlarged
+from cosparse.io.values import default_range, to_working
 from cosparse.reconstruction.start import enlarge
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.reconstruction.watch import Callback

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
-from cosparse.images import to_working
+from cosparse.io.values import to_working
 from cosparse.reconstruction.planes import offset_of
 
 # Relative resolution 0.05 %: far finer than the estimate itself.

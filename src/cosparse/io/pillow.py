@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import exif, words
-from cosparse.codecs.samples import Array, RefusedError, Samples, check_size, left_behind
-from cosparse.codecs.scale import clean_dpi
+from cosparse.io import exif, words
+from cosparse.io.decoded import Array, RefusedError, Samples, check_size, left_behind
+from cosparse.io.pixel_size import clean_dpi
 
 LONGEST = 65533  # bytes of a segment of a JPEG
 LONGEST_XMP = LONGEST - 29  # after the address of the standard that stands before it

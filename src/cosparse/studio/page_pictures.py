@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.images import Picture, from_working, read_image, to_working, write_image
+from cosparse.io.picture import Picture, read_image, write_image
+from cosparse.io.values import from_working, to_working
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.blurs import Kernel, box_kernel, disk_kernel, motion_kernel
+from cosparse.reconstruction.psf import Kernel, box_kernel, disk_kernel, motion_kernel
 from cosparse.studio.limits import Limits
 from cosparse.studio.session import Refused
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cosparse
-from cosparse.cli.blurs import point_spread
 from cosparse.cli.progress import Bar, Tally
-from cosparse.images import from_working
+from cosparse.cli.psf_option import point_spread
+from cosparse.io.values import from_working
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.start import enlarge
 

@@ -15,7 +15,8 @@ from cosparse._version import __version__
 from cosparse.cluster.connection import check_workers, gathered, on_worker
 from cosparse.cluster.layout import layout_of
 from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
-from cosparse.images import find_images, read_greys
+from cosparse.io.find import find_images
+from cosparse.io.picture import read_greys
 from cosparse.kernels.fused import CHUNK
 from cosparse.learning.objective import Matrix, PatchSparsity
 from cosparse.patches import _sample, grey_images

@@ -11,10 +11,10 @@ from typing import Any
 from cosparse._version import __version__
 from cosparse.cluster.connection import may_pass, on_worker, using, while_staffed
 from cosparse.cluster.record import Record
-from cosparse.images import read_image, write_image
-from cosparse.pictures import repair
+from cosparse.io.picture import read_image, write_image
 from cosparse.reconstruction.general import resolve
 from cosparse.reconstruction.tasks import TASKS
+from cosparse.repair import repair
 
 RETRIES = 2
 AHEAD = 4  # tasks known to the scheduler for every thread: a million at once would fill its memory

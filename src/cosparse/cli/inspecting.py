@@ -13,8 +13,8 @@ import cosparse
 from cosparse.cli.console import UsageProblem, json_line, stdout
 from cosparse.cli.options import DataRange, Force, Json, find_operator
 from cosparse.cli.reading import checked_range, in_range_of, read_picture, working
-from cosparse.files import replacing
-from cosparse.images import Picture, write_image
+from cosparse.io.atomic import replacing
+from cosparse.io.picture import Picture, write_image
 
 
 def inspect(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cosparse.codecs.scale import turned
+from cosparse.io.pixel_size import turned
 
 Array = npt.NDArray[Any]
 

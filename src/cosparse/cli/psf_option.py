@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from cosparse.cli.console import UsageProblem
-from cosparse.images import read_grey
-from cosparse.reconstruction.blurs import FORMS, KINDS, Kernel, named_kernel
+from cosparse.io.picture import read_grey
+from cosparse.reconstruction.psf import FORMS, KINDS, Kernel, named_kernel
 
 
 def point_spread(spec: str) -> Kernel:

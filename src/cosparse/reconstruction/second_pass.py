@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.reconstruction.planes import Channel, Plane
-from cosparse.reconstruction.rules import Grouping
+from cosparse.reconstruction.stages import Grouping
 
 FILLING = 3.0  # grey levels by which patches of a noiseless group may differ from the Gaussian; by validation
 
@@ -33,7 +33,7 @@ def filter_groups(
     `report` is told how many parts of it are done, see :func:`parts_of`, and the planes so far; if it returns True, the
     pilots are what is returned.
     """
-    from cosparse.kernels.grouping import group_filter, group_parts  # not before its use: the compiler comes with it
+    from cosparse.kernels.groups import group_filter, group_parts  # not before its use: the compiler comes with it
 
     noisies, result = _stacked([channel.plane for channel in channels]), _stacked(pilots)
     variances = np.array([((sigma or FILLING) * channel.gain) ** 2 for channel in channels])
@@ -62,7 +62,7 @@ def filter_groups(
 
 def parts_of(rule: Grouping, height: int, sigma: float) -> int:
     """In how many parts the second pass over a page of so many rows is done."""
-    from cosparse.kernels.grouping import group_parts
+    from cosparse.kernels.groups import group_parts
 
     return _passes(rule, sigma) * len(group_parts(height, rule.size, rule.step))
 

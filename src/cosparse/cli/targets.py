@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosparse.cli.console import UsageProblem, complain
-from cosparse.codecs import READ_ONLY, SUFFIXES, UNREAD
-from cosparse.codecs.disk import shown_name
-from cosparse.codecs.heif import ASK
-from cosparse.images import find_images, unread_files
+from cosparse.io.disk import shown_name
+from cosparse.io.find import find_images, unread_files
+from cosparse.io.formats import READ_ONLY, SUFFIXES, UNREAD
+from cosparse.io.heif import ASK
 from cosparse.reconstruction.tasks import TASKS
 
 NAMED = 5  # files of a kind that are named

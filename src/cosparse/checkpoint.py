@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.files import replacing
 from cosparse.identity import described, differing
+from cosparse.io.atomic import replacing
 from cosparse.optimize import State
 
 FORMAT = "cosparse-checkpoint-1"

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO
 
-from cosparse.codecs.samples import one_line
-from cosparse.files import replacing
+from cosparse.io.atomic import replacing
+from cosparse.io.decoded import one_line
 
 
 def shown_name(name: object) -> str:

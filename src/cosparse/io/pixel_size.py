@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from cosparse.codecs import ome
+from cosparse.io import ome
 
 PLACES = ("ROI", "Overlays", "Plot")  # ImageJ's drawings, in pixels, in a form of its own
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.learning.checkpoint import read, write
+from cosparse.checkpoint import read, write
 from cosparse.refinement.parameters import RATES, Parameters
 
 Arrays = dict[str, NDArray[np.float64]]

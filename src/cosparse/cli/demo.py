@@ -25,16 +25,16 @@ def demo(
     Takes well under a minute. The pictures come with scikit-image; nothing is
     downloaded.
     """
-    from cosparse.cli import samples, sheet
-    from cosparse.images import write_image
+    from cosparse.cli import demo_pictures, sheet
+    from cosparse.io.picture import write_image
 
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise UsageProblem(f"{folder}: is a file; name a folder for the pictures")
     started = time.perf_counter()
     rows = []
-    with Bar(len(samples.TASKS)) as bar:
-        for make in samples.TASKS:
+    with Bar(len(demo_pictures.TASKS)) as bar:
+        for make in demo_pictures.TASKS:
             bar.begin(make.__name__)
             rows.append(make(bar))
             bar.say(f"{rows[-1].title}: {rows[-1].before.db:.2f} -> {rows[-1].after.db:.2f} dB")

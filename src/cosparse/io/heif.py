@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import exif, words
-from cosparse.codecs.samples import Array, RefusedError, Samples, check_size, left_behind, straight
+from cosparse.io import exif, words
+from cosparse.io.decoded import Array, RefusedError, Samples, check_size, left_behind, straight
 
 ASK = "install it with: pip install 'cosparse[heic]'"
 

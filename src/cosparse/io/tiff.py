@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import exif, ome, pillow, words
-from cosparse.codecs.samples import (
+from cosparse.io import exif, ome, pillow, words
+from cosparse.io.decoded import (
     Array,
     RefusedError,
     Samples,
@@ -23,7 +23,7 @@ from cosparse.codecs.samples import (
     one_line,
     straight,
 )
-from cosparse.codecs.scale import clean_dpi
+from cosparse.io.pixel_size import clean_dpi
 
 PREMULTIPLIED, STRAIGHT = 1, 2  # the kinds of alpha
 # Told anew by tifffile, or words of its own.

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cli.console import UsageProblem
-from cosparse.cli.files import Job
-from cosparse.codecs import SUFFIXES
-from cosparse.images import Picture, default_range, read_image, to_working
-from cosparse.pictures import white_mask
+from cosparse.cli.targets import Job
+from cosparse.io.formats import SUFFIXES
+from cosparse.io.picture import Picture, read_image
+from cosparse.io.values import default_range, to_working
+from cosparse.repair import white_mask
 
 Mask = NDArray[np.bool_]
 Maker = Callable[[Picture, Job], Mask]

@@ -3,7 +3,7 @@
 A repair ends after some tens of iterations, short of convergence, and its step lengths come from inner products over
 the whole picture. Tiles that each found steps of their own would end up to a grey level apart, with seams. With the
 steps given, an iteration looks only as far as a patch reaches: a tile with enough overlap computes what the whole
-would. Steps that are nearly the whole's lead nearly to its result: see :mod:`cosparse.optimize.flat`.
+would. Steps that are nearly the whole's lead nearly to its result: see :mod:`cosparse.optimize.interpolating`.
 
 The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
 but counts neither in inner products nor in energies. If the crops cover the picture, the steps are the whole's but for
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.cluster.pieces import Place, Vector
+from cosparse.cluster.vectors import Place, Vector
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, between, flat_conjugate_gradient
 from cosparse.reconstruction.energy import Energy

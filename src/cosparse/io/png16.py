@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cosparse.codecs.samples import Array
-from cosparse.codecs.words import png_info
+from cosparse.io.decoded import Array
+from cosparse.io.words import png_info
 
 
 def encode(values: Array, metadata: Mapping[str, Any]) -> bytes:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cosparse
-from cosparse.images import Picture
+from cosparse.io.picture import Picture
 from cosparse.operator import AnalysisOperator
-from cosparse.pictures import bicubic, repair
 from cosparse.reconstruction.tasks import TASKS
+from cosparse.repair import bicubic, repair
 from cosparse.studio.limits import Limits
-from cosparse.studio.pictures import Array, Blur, Mask, Source, reduced, working
+from cosparse.studio.page_pictures import Array, Blur, Mask, Source, reduced, working
 from cosparse.studio.session import Refused
 from cosparse.studio.work import Counter, Step
 

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cosparse.codecs import exif, heif, pillow, png16, tiff
-from cosparse.codecs.samples import Array, RefusedError, Samples, joined, one_line
+from cosparse.io import exif, heif, pillow, png16, tiff
+from cosparse.io.decoded import Array, RefusedError, Samples, joined, one_line
 
 __all__ = [
     "READ_ONLY", "SUFFIXES", "UNREAD", "Array", "RefusedError", "Samples", "decode", "encode", "joined", "losses",

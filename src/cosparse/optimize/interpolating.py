@@ -6,7 +6,7 @@ gradients at the ends. So the next search starts from that minimum, and nothing 
 
 - A repair comes further in as many iterations.
 - Inexact steps make the next ones inexact too, and two runs that differ by rounding soon take different steps. From the
-  minima they stay together, so that tiles can repeat the steps of a whole picture (see :mod:`cosparse.cluster.path`).
+  minima they stay together, so that tiles can repeat the steps of a whole picture (see :mod:`cosparse.cluster.steps`).
 
 What is reported, and what is returned, are the trials: there the value is known, and it never rises.
 """

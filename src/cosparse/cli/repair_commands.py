@@ -13,10 +13,9 @@ import typer
 
 import cosparse
 from cosparse.cli.batch import Done, run
-from cosparse.cli.blurs import point_spread
 from cosparse.cli.console import UsageProblem
-from cosparse.cli.files import Job
-from cosparse.cli.masks import mask_maker
+from cosparse.cli.mask_option import mask_maker
+from cosparse.cli.on_cluster import by_tiles, run_tiles
 from cosparse.cli.options import (
     DataRange,
     EstimatedSigma,
@@ -37,9 +36,11 @@ from cosparse.cli.options import (
     Weight,
     gather,
 )
-from cosparse.cli.spread import by_tiles, run_tiles
-from cosparse.images import Picture, default_range
-from cosparse.pictures import bicubic, repair
+from cosparse.cli.psf_option import point_spread
+from cosparse.cli.targets import Job
+from cosparse.io.picture import Picture
+from cosparse.io.values import default_range
+from cosparse.repair import bicubic, repair
 
 Callback = Callable[[cosparse.Progress], object]
 Border = Annotated[
