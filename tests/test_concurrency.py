@@ -22,9 +22,14 @@ import cosparse
 from cosparse.kernels import threads
 
 
+# Read once, before any fork: imageio tries to import an absent module each time, and a child of a process forked in the
+# middle of that would wait for the import's lock for ever.
+PHOTO = camera()[100:164, 200:264]
+
+
 def repairs_digest(_=None) -> str:
     """A fingerprint of a denoised, an inpainted and an enlarged picture of 64 x 64."""
-    image = camera()[100:164, 200:264]
+    image = PHOTO
     rng = np.random.default_rng(0)
     noisy = image / 255 + rng.normal(0, 0.1, image.shape)
     results = (
