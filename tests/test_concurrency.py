@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import cosparse
 from cosparse.kernels import threads
 
-
 # Read once, before any fork: imageio tries to import an absent module each time, and a child of a process forked in the
 # middle of that would wait for the import's lock for ever.
 PHOTO = camera()[100:164, 200:264]

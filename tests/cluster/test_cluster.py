@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import zarr
 from dask_processes import WAIT
-from test_cluster_tiles import as_zarr, noisy, rms
+from test_tiles import as_zarr, noisy, rms
 
 import cosparse
 from cosparse import cluster
