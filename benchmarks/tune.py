@@ -21,9 +21,9 @@ from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.engine import solve
-from cosparse.reconstruction.general import first_image
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.stages import Plan, Stage, mass, plan
+from cosparse.reconstruction.start import first_image
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.reconstruction.watch import Progress, Watch
 

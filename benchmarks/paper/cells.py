@@ -38,10 +38,10 @@ from rich.progress import (
 from rich.table import Table
 
 import cosparse
+from cosparse import operator as operators
 from cosparse.baselines import available
 from cosparse.io.atomic import replacing
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.general import resolve
 
 CACHE = common.ROOT / ".benchmarks-cache"
 SOURCE = Path(cosparse.__file__).parent
@@ -152,7 +152,7 @@ def chosen_methods(args: argparse.Namespace, methods: Sequence[str]) -> list[str
 
 def chosen_operator(args: argparse.Namespace) -> AnalysisOperator:
     """The operator the tasks will use: --operator, or the one that goes with the quality."""
-    return resolve(args.operator, args.quality)
+    return operators.chosen_operator(args.operator)
 
 
 # -- cells

@@ -191,9 +191,9 @@ def august_picture(out: Path) -> str:
 
 
 def _ours(task: str, given: list[Any], work: Callable[[], np.ndarray]) -> np.ndarray:
-    from cosparse.reconstruction.general import resolve
+    from cosparse.operator import chosen_operator
 
-    return cells.cached_image([task, "ours", "best", given, resolve(None, "best"), cells.code(*cells.ENGINE)], work)
+    return cells.cached_image([task, "ours", "best", given, chosen_operator(None), cells.code(*cells.ENGINE)], work)
 
 
 def _picture(file: str, caption: str, shown: dict[str, np.ndarray], truth: np.ndarray) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,25 @@ def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisO
             f"(shipped: {', '.join(sorted(shipped)) or 'none'})"
         )
     return AnalysisOperator.load(name_or_path)
+
+
+def chosen_operator(operator: AnalysisOperator | str | None) -> AnalysisOperator:
+    """The operator itself, or a shipped or saved one by its name; None is the default one, read once."""
+    if isinstance(operator, AnalysisOperator):
+        return operator
+    if operator is None:
+        return _default()
+    if not isinstance(operator, str | os.PathLike):
+        raise ValueError(
+            f"operator: expected an AnalysisOperator, a shipped one's name or a file, got {type(operator).__name__}; "
+            "of a matrix, make one with cosparse.AnalysisOperator(matrix, patch_shape)"
+        )
+    return load_operator(operator)
+
+
+@cache
+def _default() -> AnalysisOperator:
+    return load_operator("default")
 
 
 def shipped_operators() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from cosparse._version import __version__
 from cosparse.cluster.connection import may_pass, on_worker, using, while_staffed
 from cosparse.cluster.record import Record
 from cosparse.io.picture import read_image, write_image
-from cosparse.reconstruction.general import resolve
+from cosparse.operator import chosen_operator
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.repair import repair
 
@@ -123,7 +123,7 @@ def repair_files(
     """
     if task not in TASKS or task == "inpaint":
         raise ValueError(f"task: expected denoise, upscale or deblur, got {task!r}; masks differ from file to file")
-    operator = resolve(options.pop("operator", None), options.get("quality", "balanced"))
+    operator = chosen_operator(options.pop("operator", None))
     kept = None if record is None else Record(record, version=__version__, task=task, operator=operator, **options)
     done, skipped, errors = 0, 0, {}
 

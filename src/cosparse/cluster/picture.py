@@ -33,8 +33,8 @@ from cosparse.cluster.tiles import Found, Grid, Work, divided, overlap_of, repai
 from cosparse.identity import described, differing
 from cosparse.io.atomic import replacing
 from cosparse.io.values import default_range
+from cosparse.operator import chosen_operator
 from cosparse.reconstruction.bounds import Pair, stated, type_bounds
-from cosparse.reconstruction.general import resolve
 from cosparse.reconstruction.psf import named_kernel
 from cosparse.reconstruction.stages import plan
 
@@ -171,7 +171,7 @@ class _Job:
             options["bounds"] = stated(options["bounds"])
         if isinstance(options.get("kernel"), str):
             options["kernel"] = named_kernel(options["kernel"])
-        operator = resolve(options.pop("operator", None), options["quality"])
+        operator = chosen_operator(options.pop("operator", None))
         self.work = Work(task, operator, options, self.layout.channels is not None)
         # The steps between patches do not depend on the noise.
         chosen = plan(task, 1.0, options["quality"], options.get("weight"), operator)

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.operator import AnalysisOperator, load_operator
+from cosparse.io.values import checked_range
+from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
 from cosparse.reconstruction.energy import Energy
-from cosparse.reconstruction.engine import solve
+from cosparse.reconstruction.engine import Solution, solve
+from cosparse.reconstruction.measurement import dot_gap
+from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.stages import OPERATORS, Quality, last_settings, plan
+from cosparse.reconstruction.request import accepted
+from cosparse.reconstruction.stages import Quality, checked_quality, last_settings, plan
+from cosparse.reconstruction.start import first_image, nearest
 from cosparse.reconstruction.watch import Callback, Watch
 
-Operator = AnalysisOperator | str | None
-
 NEARLY = 0.03  # data ranges: a first image so near to [0, data_range] is taken to lie there
+
+
+class Measured(TypedDict, total=False):
+    """The rarer keywords of :func:`reconstruct`."""
+
+    bounds: Bounds
+    data_range: float
+    start: ArrayLike | None
+    settings: Settings | None
+    adjoint_tolerance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +89,8 @@ def reconstruct(
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
-    bounds: Bounds = "auto",
-    data_range: float = 1.0,
-    start: ArrayLike | None = None,
-    settings: Settings | None = None,
-    adjoint_tolerance: float = 1e-3,
     callback: Callback = None,
+    **options: Unpack[Measured],
 ) -> Reconstruction:
     """The image whose measurements are near y and whose patches are sparse.
 
@@ -147,39 +155,56 @@ def reconstruct(
     >>> cosparse.psnr(ramp, result.image) > 35
     True
     """
-    asked = None if bounds == "auto" else stated(bounds)
-    A, data, shape = _checked(y, A, shape, adjoint_tolerance)
-    if not (np.isfinite(sigma) and sigma >= 0):
-        raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
-    scale = 255.0 / _positive(data_range, "data_range")
+    given = accepted(_Given, options)
+    asked = None if given.bounds == "auto" else stated(given.bounds)
+    A, data, shape = _checked(y, A, shape, given.adjoint_tolerance)
+    scale, noise = 255.0 / checked_range(np.dtype(float), given.data_range, "data_range"), checked(sigma)
     data = data * data.real.dtype.type(scale)
-    if start is None:
-        first = first_image(A, data, shape)
-    else:
-        first = np.array(start, np.float32) * np.float32(scale)
-        if first.shape != shape or not np.isfinite(first).all():
-            raise ValueError(f"start: expected a finite array of shape {shape}, got {first.shape}")
-    _refuse_far(first, float(data_range))
-    atoms = resolve(operator, quality)
-    chosen = plan("reconstruct", sigma * scale, quality, weight, atoms)
+    first = first_image(A, data, shape) if given.start is None else _started(given.start, scale, shape)
+    _refuse_far(first, float(given.data_range))
+    checked_quality(quality)
+    atoms = chosen_operator(operator)
 
     def bounded(energy: Energy, image: NDArray[np.float32]) -> Energy:
         """With bounds if they hold, which the image of the first stage shows."""
-        if bounds == "auto":
+        if given.bounds == "auto":
             low, high = np.percentile(image, (2, 98)) / 255
             return replace(energy, bounds=(0.0, 255.0)) if low > -NEARLY and high < 1 + NEARLY else energy
         return energy if asked is None else replace(energy, bounds=(asked[0] * scale, asked[1] * scale))
 
     found = solve(
-        Problem(atoms, chosen, first, data, A),
-        settings=settings or last_settings(sigma, quality),
+        Problem(atoms, plan("reconstruct", noise * scale, quality, weight, atoms), first, data, A),
+        settings=given.settings or last_settings(noise, quality),
         revise=bounded,
         watch=Watch(callback),
     )
+    return _reported(found, A, data, noise * scale, scale)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Options of :func:`reconstruct`, with what they are by default."""
+
+    bounds: Bounds = "auto"
+    data_range: float = 1.0
+    start: ArrayLike | None = None
+    settings: Settings | None = None
+    adjoint_tolerance: float = 1e-3
+
+
+def _started(start: ArrayLike, scale: float, shape: tuple[int, int]) -> NDArray[np.float32]:
+    first = np.array(start, np.float32) * np.float32(scale)
+    if first.shape != shape or not np.isfinite(first).all():
+        raise ValueError(f"start: expected a finite array of shape {shape}, got {first.shape}")
+    return first
+
+
+def _reported(found: Solution, A: Any, data: NDArray[Any], sigma: float, scale: float) -> Reconstruction:
+    """In the caller's units."""
     terms, image = found.terms(), found.image
     residual = float(np.sqrt(2 * terms.data)) / max(float(np.linalg.norm(data)), 1e-30)
     if np.iscomplexobj(data) and found.stop is not Stop.CALLBACK:
-        _refuse_imaginary(A, image, data, residual, sigma * scale)
+        _refuse_imaginary(A, image, data, residual, sigma)
     held = found.minimised.bounds
     return Reconstruction(
         (image if held is None else image.clip(*held)) / np.float32(scale),
@@ -195,47 +220,6 @@ def reconstruct(
         found.gradient_norm / float(np.sqrt(image.size)),
         None if held is None else (held[0] / scale, held[1] / scale),
     )
-
-
-def resolve(operator: AnalysisOperator | str | None, quality: object) -> AnalysisOperator:
-    """The operator itself, a shipped or saved one by name, or the one that goes with the quality."""
-    if not isinstance(quality, str) or quality not in OPERATORS:
-        raise ValueError(f"quality: expected one of {', '.join(OPERATORS)}, got {quality!r}")
-    if isinstance(operator, AnalysisOperator):
-        return operator
-    if operator is not None and not isinstance(operator, str | os.PathLike):
-        raise ValueError(
-            f"operator: expected an AnalysisOperator, a shipped one's name or a file, got {type(operator).__name__}; "
-            "of a matrix, make one with cosparse.AnalysisOperator(matrix, patch_shape)"
-        )
-    return load_operator(OPERATORS[quality] if operator is None else operator)
-
-
-def dot_gap(A: Any, rng: np.random.Generator) -> tuple[float, float, float]:
-    """|<A x, y> - <x, Aᴴ y>| relative to ‖A x‖‖y‖, and the two numbers (their real parts).
-
-    Half of y is A x itself and half is random. For a wholly random y both numbers shrink as 1/sqrt(pixels) of the
-    norms, and on a large image even an adjoint of zero would pass.
-    """
-    rows, columns = A.shape
-    x = rng.standard_normal(columns).astype(np.float32)
-    forward = np.asarray(A.matvec(x)).reshape(-1)
-    y = rng.standard_normal(rows).astype(np.float32)
-    if np.iscomplexobj(forward):
-        y = y + 1j * rng.standard_normal(rows).astype(np.float32)
-    norm = float(np.linalg.norm(forward))
-    y = forward + y * (norm / (float(np.linalg.norm(y)) + 1e-30) if norm > 0 else 1.0)
-    backward = np.asarray(A.rmatvec(y.astype(forward.dtype))).reshape(-1)
-    left = complex(np.vdot(y, forward)).real
-    right = complex(np.vdot(backward, x)).real
-    scale = norm * float(np.linalg.norm(y)) + 1e-30
-    return abs(left - right) / scale, left, right
-
-
-def _positive(number: float, name: str) -> float:
-    if not (np.isfinite(number) and number > 0):
-        raise ValueError(f"{name}: must be positive and finite, got {number!r}")
-    return float(number)
 
 
 def _checked(
@@ -273,26 +257,6 @@ def _checked(
     return A, data, shape
 
 
-def first_image(A: Any, data: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """The constant whose measurements are nearest to y, and Aᴴ of what is left, times the factor that suits best.
-
-    So a constant that is added to the image is added to its start as well.
-    """
-    flat = np.ones(shape[0] * shape[1], np.float32)
-    level, left = _nearest(A, flat, data)
-    image = np.asarray(A.rmatvec(left)).real.astype(np.float32)
-    factor, _ = _nearest(A, image, left)
-    return np.asarray(level * flat + factor * image, np.float32).reshape(shape)
-
-
-def _nearest(A: Any, image: NDArray[np.float32], data: NDArray[Any]) -> tuple[np.float32, NDArray[Any]]:
-    """The factor on an image for which its measurements are nearest to the data, and what of these is left."""
-    seen = np.asarray(A.matvec(image)).reshape(-1)
-    energy = float(np.vdot(seen, seen).real)
-    factor = np.float32(float(np.vdot(seen, data).real) / energy if energy > 0 else 0.0)
-    return factor, (data - factor * seen).astype(data.dtype)
-
-
 def _refuse_far(first: NDArray[np.float32], data_range: float) -> None:
     """Refuse what was measured in other units than the data range says, as the first image shows."""
     low, high = (float(end) for end in np.percentile(first, (1, 99)))
@@ -310,7 +274,7 @@ def _refuse_imaginary(A: Any, image: NDArray[np.float32], data: NDArray[Any], re
         return
     left = data - np.asarray(A.matvec(image.ravel())).reshape(-1)
     imaginary = np.asarray(A.rmatvec(left)).imag.astype(np.float32)
-    _, rest = _nearest(A, imaginary, (-1j * left).astype(data.dtype))
+    _, rest = nearest(A, imaginary, (-1j * left).astype(data.dtype))
     explained = 1 - float(np.vdot(rest, rest).real) / float(np.vdot(left, left).real)
     if explained > 0.25:
         raise ValueError(

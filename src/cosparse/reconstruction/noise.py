@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.reconstruction.planes import Caller, Pages, Plane, open_finite
+from cosparse.reconstruction.planes import Caller, Pages, Plane, open_image
 
 
 def estimate_sigma(
@@ -47,7 +47,7 @@ def estimate_sigma(
     >>> round(cosparse.estimate_sigma(noisy), 2)
     0.1
     """
-    working, caller = open_finite(image, data_range, channel_axis, alpha=alpha)
+    working, caller = open_image(image, data_range, channel_axis, alpha=alpha)
     return float(np.mean([_page_level(page) for page in working])) * caller.data_range / 255.0
 
 

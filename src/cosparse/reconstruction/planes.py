@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.io.values import default_range, from_working, to_working
+from cosparse.io.values import checked_range, from_working, to_working
 from cosparse.reconstruction.bounds import Extremes, Pair, chosen_bounds
 
 Plane = NDArray[np.float32]
@@ -89,19 +89,19 @@ def open_image(
     channel_axis: int | None,
     *,
     alpha: bool = False,
-    name: str = "image",
+    nan: bool = False,
 ) -> tuple[Pages, Caller]:
-    """The image as float32 pages on 0..255, colour last; NaN passes (inpainting asks for it), infinity does not."""
+    """The image as float32 pages on 0..255, colour last; without infinity, and without NaN but where it may be."""
     array = np.asarray(image)
     if array.ndim < 2 or (array.ndim == 2 and channel_axis is not None):
         problem = "" if channel_axis is None else f" and channel_axis={channel_axis}"
         raise ValueError(
-            f"{name}: expected (h, w), pages of it (..., h, w), or either with a channel_axis; "
+            f"image: expected (h, w), pages of it (..., h, w), or either with a channel_axis; "
             f"got shape {array.shape}{problem}"
         )
     if array.ndim > 2 and channel_axis is None and array.shape[-1] in (3, 4) and array.shape[-2] > 4:
         raise ValueError(
-            f"{name}: shape {array.shape} looks like a colour image; pass channel_axis=-1 "
+            f"image: shape {array.shape} looks like a colour image; pass channel_axis=-1 "
             "(or move the pages of a stack to the first axis)"
         )
     if channel_axis is not None:
@@ -115,27 +115,13 @@ def open_image(
         kept = np.moveaxis(array, channel_axis, -1)[..., -1:]
         image = np.take(image, range(array.shape[channel_axis] - 1), axis=channel_axis)
         array = np.asarray(image)
-    span = default_range(array, name=name) if data_range is None else float(data_range)
-    if not (span > 0 and np.isfinite(span)):
-        raise ValueError(f"data_range: must be positive and finite, got {data_range!r}")
+    span = checked_range(array, data_range, "image")
     offset = offset_of(array, span)
-    working = to_working(image, data_range=span, offset=offset, name=name)  # not `array`: it has lost a mask
+    working = to_working(image, data_range=span, offset=offset)  # not `array`: it has lost a mask
+    if not nan and np.isnan(working).any():
+        raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
     caller = Caller(array.dtype, array.shape, span, channel_axis, offset, kept)
     return np.ascontiguousarray(caller.paged(working)), caller
-
-
-def open_finite(
-    image: ArrayLike,
-    data_range: float | None,
-    channel_axis: int | None,
-    *,
-    alpha: bool = False,
-) -> tuple[Pages, Caller]:
-    """As :func:`open_image`, and every value a number."""
-    working, caller = open_image(image, data_range, channel_axis, alpha=alpha)
-    if np.isnan(working).any():
-        raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
-    return working, caller
 
 
 def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float | None) -> None:

@@ -3,21 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cosparse.operator import AnalysisOperator
+from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import flat_conjugate_gradient
-from cosparse.reconstruction.bounds import Pair
+from cosparse.reconstruction.bounds import Bounds, Pair
 from cosparse.reconstruction.engine import Descend, solve
-from cosparse.reconstruction.planes import Caller, Channel, Pages, Plane, take_apart
+from cosparse.reconstruction.noise import page_levels
+from cosparse.reconstruction.planes import (
+    Caller,
+    Channel,
+    Pages,
+    Plane,
+    close_image,
+    open_image,
+    page_bounds,
+    refuse_far,
+    take_apart,
+)  # fmt: skip
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.second_pass import filter_groups, parts_of
-from cosparse.reconstruction.stages import Grouping
+from cosparse.reconstruction.stages import Grouping, Quality, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
+
+Kind = TypeVar("Kind")
+
+
+class Layout(TypedDict, total=False):
+    """Keywords of every task: between which values the result lies, and how its array is laid out."""
+
+    bounds: Bounds
+    data_range: float | None
+    channel_axis: int | None
+    alpha: bool
+
+
+class Common(Layout, total=False):
+    """What can be asked of every task's request."""
+
+    operator: AnalysisOperator | str | None
+    weight: float | None
+    quality: Quality
+    part: bool
+
+
+@dataclass(frozen=True)
+class Options:
+    """The same, checked. A `part` of a larger image is not judged by its own range of values."""
+
+    operator: AnalysisOperator | str | None = None
+    weight: float | None = None
+    quality: str = "balanced"
+    bounds: object = "auto"
+    data_range: float | None = None
+    channel_axis: int | None = None
+    alpha: bool = False
+    part: bool = False
+
+
+def accepted(kind: Callable[..., Kind], given: Mapping[str, Any]) -> Kind:
+    """Settings made of keywords; refuses those that it does not know."""
+    known = list(signature(kind).parameters)
+    for name in given:
+        if name not in known:
+            raise TypeError(f"unexpected keyword argument {name!r}; there are also {', '.join(known)}")
+    return kind(**given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,23 +151,53 @@ class Request:
         On 0..255.
     caller : Caller
         What the array was like.
-    asked : tuple of (Asked or None)
+    asked : list of (Asked or None)
         For every page; None where there is nothing to repair.
     limits : list
         Between which values the result of every page lies, in the caller's units.
-    grouping : Grouping or None
-        The second pass.
-    close : callable
-        The caller's array again, from repaired pages.
+    second_pass : Grouping or None
+    larger : callable or None
+        What brings the transparency to the size of the result, if that is another.
+    finish : callable or None
+        What is done to the caller's array at last.
     """
 
     pose: Callable[[Channel, Asked], Problem]
     pages: Pages
     caller: Caller
-    asked: tuple[Asked | None, ...]
+    asked: list[Asked | None]
     limits: list[Pair | None]
-    grouping: Grouping | None
-    close: Callable[[Pages], NDArray[Any]]
+    second_pass: Grouping | None = None
+    larger: Callable[[Plane], Plane] | None = None
+    finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        pose: Callable[[Channel, Asked], Problem],
+        image: ArrayLike,
+        sigma: float | None,
+        given: Mapping[str, Any],
+        known: NDArray[np.bool_] | None = None,
+    ) -> Request:
+        """What every task asks for an array: for each page the operator and its noise, given or estimated.
+
+        Where pixels are not `known`, (n, h, w), there may be NaN.
+        """
+        options = accepted(Options, given)
+        checked_quality(options.quality)
+        pages, caller = open_image(
+            image, options.data_range, options.channel_axis, alpha=options.alpha, nan=known is not None
+        )
+        seen = pages if known is None else pages[known]
+        if known is not None and np.isnan(seen).any():
+            raise ValueError("image: holds NaN or infinity in pixels that the mask calls known; mark them as missing")
+        levels = page_levels(pages, caller, sigma)
+        if not options.part:
+            refuse_far(seen, caller, sigma)
+        limits = page_bounds(pages, caller, options.bounds, levels, known)
+        asked = Asked(chosen_operator(options.operator), options.quality, options.weight, 0.0)
+        return cls(pose, pages, caller, [replace(asked, sigma=level) for level in levels], limits)
 
     @property
     def sigmas(self) -> tuple[float, ...]:
@@ -131,7 +216,8 @@ class Request:
         for number in range(len(self.pages)):
             watch.on_page(number, len(self.pages))
             pages.append(self._repaired(number, watch, descend))
-        return self.close(np.stack(pages))
+        result = close_image(np.stack(pages), self.caller, self.limits, self.larger)
+        return result if self.finish is None else self.finish(result)
 
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
         return take_apart(self.pages[number], self.caller.working_bounds(self.limits[number]))
@@ -148,7 +234,7 @@ class Request:
         def shown(planes: list[Plane]) -> Plane:
             return np.asarray(join(planes) + offset if offset else join(planes))
 
-        parts = 0 if self.grouping is None else parts_of(self.grouping, planes[0].shape[0], asked.sigma)
+        parts = 0 if self.second_pass is None else parts_of(self.second_pass, planes[0].shape[0], asked.sigma)
         for i, problem in enumerate(problems):
 
             def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
@@ -156,11 +242,11 @@ class Request:
 
             watch.on_plane(i, len(problems), view, parts if i == len(problems) - 1 else 0)
             planes[i] = solve(problem, watch=watch, descend=descend).image
-        if self.grouping is None or watch.stopped:
+        if self.second_pass is None or watch.stopped:
             return join(planes)
         known = None if asked.gaps is None else ~asked.gaps
 
         def report(number: int, now: list[Plane]) -> bool:
             return watch.part(number, now[-1], lambda point: shown(now))
 
-        return join(filter_groups(channels, planes, asked.sigma, self.grouping, report, known))
+        return join(filter_groups(channels, planes, asked.sigma, self.second_pass, report, known))

@@ -19,8 +19,7 @@ _Constants = tuple[float, float, int]  # weight, nu, iterations of a stage
 _Factors = tuple[float, float, float, int]  # noise level, factor on the weights, on nu, iterations
 
 Quality = Literal["fast", "balanced", "best"]
-OPERATORS = {"fast": "default", "balanced": "default", "best": "default"}
-QUALITIES = tuple(OPERATORS)
+QUALITIES = ("fast", "balanced", "best")
 
 # Patches a quarter of their size apart cost 0.02-0.04 dB; "fast" goes one pixel further, "best" one pixel nearer.
 STRIDE_CHANGE = (1, 0, -1)
@@ -110,14 +109,19 @@ def default_weight(task: str, sigma: float, operator: AnalysisOperator, quality:
     return plan(task, sigma, quality, None, operator).stages[-1].weight
 
 
+def checked_quality(quality: object) -> None:
+    """Refuse what is no quality."""
+    if quality not in QUALITIES:
+        raise ValueError(f"quality: expected one of {', '.join(QUALITIES)}, got {quality!r}")
+
+
 def plan(task: str, sigma: float, quality: str, weight: float | None, operator: AnalysisOperator) -> Plan:
     """The plan for a task; `weight` overrides the last stage's lambda, the earlier ones keep their ratio to it.
 
     The constants are for 128 atoms of unit norm; more atoms make the same prior heavier, so lambda is divided by their
     number. A refined operator has its weights from training, and lambda is 1 where it is used as it was trained.
     """
-    if quality not in QUALITIES:
-        raise ValueError(f"quality: expected one of {', '.join(QUALITIES)}, got {quality!r}")
+    checked_quality(quality)
     if weight is not None and not (np.isfinite(weight) and weight > 0):
         raise ValueError(f"weight: must be positive and finite, got {weight!r}")
     level = QUALITIES.index(quality)

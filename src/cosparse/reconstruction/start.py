@@ -81,3 +81,23 @@ def _linear(size: int) -> Any:
     other = np.clip(block + np.where(pixel % 2, 1, -1), 0, half - 1)
     shares = np.repeat(np.array([0.75, 0.25], np.float32), size)
     return csr_array((shares, (np.tile(pixel, 2), np.concatenate([block, other]))), shape=(size, half))
+
+
+def first_image(A: Any, data: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """The constant whose measurements are nearest to y, and Aᴴ of what is left, times the factor that suits best.
+
+    So a constant that is added to the image is added to its start as well.
+    """
+    flat = np.ones(shape[0] * shape[1], np.float32)
+    level, left = nearest(A, flat, data)
+    image = np.asarray(A.rmatvec(left)).real.astype(np.float32)
+    factor, _ = nearest(A, image, left)
+    return np.asarray(level * flat + factor * image, np.float32).reshape(shape)
+
+
+def nearest(A: Any, image: NDArray[np.float32], data: NDArray[Any]) -> tuple[np.float32, NDArray[Any]]:
+    """The factor on an image for which its measurements are nearest to the data, and what of these is left."""
+    seen = np.asarray(A.matvec(image)).reshape(-1)
+    energy = float(np.vdot(seen, seen).real)
+    factor = np.float32(float(np.vdot(seen, data).real) / energy if energy > 0 else 0.0)
+    return factor, (data - factor * seen).astype(data.dtype)

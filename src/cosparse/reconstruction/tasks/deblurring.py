@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.bounds import Bounds
-from cosparse.reconstruction.general import Operator, resolve
-from cosparse.reconstruction.noise import page_levels
-from cosparse.reconstruction.planes import Channel, Pages, close_image, open_finite, page_bounds, refuse_far
+from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import named_kernel
-from cosparse.reconstruction.request import Asked, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.watch import Callback
 
@@ -25,14 +24,11 @@ def deblur(
     *,
     sigma: float | None = None,
     border: str = "replicate",
-    operator: Operator = None,
+    operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
     callback: Callback = None,
+    **layout: Unpack[Layout],
 ) -> NDArray[Any]:
     """Undo a known blur.
 
@@ -88,9 +84,8 @@ def deblur(
     True
     """
     asked = request(
-        image, kernel, sigma=sigma, border=border, operator=operator, weight=weight, quality=quality, bounds=bounds,
-        data_range=data_range, channel_axis=channel_axis, alpha=alpha,
-    )  # fmt: skip
+        image, kernel, sigma=sigma, border=border, operator=operator, weight=weight, quality=quality, **layout
+    )
     return asked.run(callback)
 
 
@@ -110,32 +105,15 @@ def request(
     *,
     sigma: float | None = None,
     border: str = "replicate",
-    operator: Operator = None,
-    weight: float | None = None,
-    quality: Quality = "balanced",
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
-    part: bool = False,
+    **given: Unpack[Common],
 ) -> Request:
-    """What :func:`deblur` is asked for; a `part` of a larger image is not judged by its own range of values."""
-    pages, caller = open_finite(image, data_range, channel_axis, alpha=alpha)
+    """What :func:`deblur` is asked for."""
+    request = Request.of(pose, image, sigma, given)
     if border not in ("replicate", "periodic"):
         raise ValueError(f"border: expected 'replicate' or 'periodic', got {border!r}")
-    shape = pages.shape[1:3]
+    shape = request.pages.shape[1:3]
     measure = measurement.blur(_point_spread(kernel, shape), shape, border=border)
-    levels = page_levels(pages, caller, sigma)
-    if not part:
-        refuse_far(pages, caller, sigma)
-    limits = page_bounds(pages, caller, bounds, levels)
-    chosen = resolve(operator, quality)
-    asked = tuple(Asked(chosen, quality, weight, level, measure=measure) for level in levels)
-
-    def close(repaired: Pages) -> NDArray[Any]:
-        return close_image(repaired, caller, limits)
-
-    return Request(pose, pages, caller, asked, limits, None, close)
+    return replace(request, asked=[asked and replace(asked, measure=measure) for asked in request.asked])
 
 
 def _point_spread(kernel: ArrayLike | str, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.reconstruction.bounds import Bounds
-from cosparse.reconstruction.general import Operator, resolve
-from cosparse.reconstruction.noise import page_levels
-from cosparse.reconstruction.planes import Caller, Channel, Pages, close_image, open_finite, page_bounds, refuse_far
+from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan
 from cosparse.reconstruction.start import smoothed
 from cosparse.reconstruction.watch import Callback
@@ -22,15 +21,12 @@ def denoise(
     image: ArrayLike,
     sigma: float | None = None,
     *,
-    operator: Operator = None,
+    operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
     grouping: bool = True,
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
     callback: Callback = None,
+    **layout: Unpack[Layout],
 ) -> NDArray[Any]:
     """Remove Gaussian noise.
 
@@ -88,10 +84,7 @@ def denoise(
     >>> cosparse.psnr(clean, cosparse.denoise(noisy, 0.1)) - cosparse.psnr(clean, noisy) > 10
     True
     """
-    asked = request(
-        image, sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, bounds=bounds,
-        data_range=data_range, channel_axis=channel_axis, alpha=alpha,
-    )  # fmt: skip
+    asked = request(image, sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, **layout)
     return asked.run(callback)
 
 
@@ -102,36 +95,22 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     return Problem(asked.operator, chosen, smoothed(channel.plane, sigma), channel.plane, bounds=channel.bounds)
 
 
-def request(
-    image: ArrayLike,
-    sigma: float | None = None,
-    *,
-    operator: Operator = None,
-    weight: float | None = None,
-    quality: Quality = "balanced",
-    grouping: bool = True,
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
-    part: bool = False,
-) -> Request:
-    """What :func:`denoise` is asked for; a `part` of a larger image is not judged by its own range of values."""
-    pages, caller = open_finite(image, data_range, channel_axis, alpha=alpha)
-    levels = page_levels(pages, caller, sigma)
-    if not part:
-        refuse_far(pages, caller, sigma)
-    limits = page_bounds(pages, caller, bounds, levels)
-    chosen = resolve(operator, quality)
-    asked = tuple(Asked(chosen, quality, weight, level) if level else None for level in levels)
+def request(image: ArrayLike, sigma: float | None = None, *, grouping: bool = True, **given: Unpack[Common]) -> Request:
+    """What :func:`denoise` is asked for."""
+    request = Request.of(pose, image, sigma, given)
+    untouched = np.equal(request.sigmas, 0)
 
-    def close(repaired: Pages) -> NDArray[Any]:
-        result = close_image(repaired, caller, limits)
-        if None in asked and bounds in ("auto", None):  # bounds that were stated may change a page without noise too
-            return _as_it_came(result, image, np.equal(levels, 0), caller)
-        return result
+    def finish(result: NDArray[Any]) -> NDArray[Any]:
+        return _as_it_came(result, image, untouched, request.caller)
 
-    return Request(pose, pages, caller, asked, limits, GROUPING["denoise"][quality] if grouping else None, close)
+    # Bounds that were stated may change a page without noise too.
+    as_it_came = untouched.any() and given.get("bounds", "auto") in ("auto", None)
+    return replace(
+        request,
+        asked=[asked if asked and asked.sigma else None for asked in request.asked],
+        second_pass=GROUPING["denoise"][given.get("quality", "balanced")] if grouping else None,
+        finish=finish if as_it_came else None,
+    )
 
 
 def _as_it_came(result: NDArray[Any], image: ArrayLike, untouched: NDArray[np.bool_], caller: Caller) -> NDArray[Any]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.reconstruction.bounds import Bounds
-from cosparse.reconstruction.general import Operator, resolve
+from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.noise import checked
-from cosparse.reconstruction.planes import Channel, Pages, close_image, open_image, page_bounds, refuse_far
+from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan, trust
 from cosparse.reconstruction.start import interpolate, smoothed
 from cosparse.reconstruction.watch import Callback
@@ -23,15 +23,12 @@ def inpaint(
     mask: ArrayLike | None = None,
     *,
     sigma: float = 0.0,
-    operator: Operator = None,
+    operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
     grouping: bool = True,
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
     callback: Callback = None,
+    **layout: Unpack[Layout],
 ) -> NDArray[Any]:
     """Fill in missing pixels, and with `sigma` denoise the others too.
 
@@ -88,9 +85,8 @@ def inpaint(
     True
     """
     asked = request(
-        image, mask, sigma=sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, bounds=bounds,
-        data_range=data_range, channel_axis=channel_axis, alpha=alpha,
-    )  # fmt: skip
+        image, mask, sigma=sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, **layout
+    )
     return asked.run(callback)
 
 
@@ -110,44 +106,29 @@ def request(
     mask: ArrayLike | None = None,
     *,
     sigma: float = 0.0,
-    operator: Operator = None,
-    weight: float | None = None,
-    quality: Quality = "balanced",
     grouping: bool = True,
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
-    part: bool = False,
+    **given: Unpack[Common],
 ) -> Request:
-    """What :func:`inpaint` is asked for; a `part` of a larger image is not judged by its own range of values."""
-    visible, hidden, missing = _hidden(image, mask, channel_axis, alpha)
-    pages, caller = open_image(visible, data_range, channel_axis, alpha=alpha)
-    gaps = missing.reshape(len(pages), *pages.shape[1:3])
-    outside = pages[~gaps]
-    if np.isnan(outside).any():
-        raise ValueError("image: holds NaN or infinity in pixels that the mask calls known; mark them as missing")
-    level = caller.scale(checked(sigma))
-    if not part:
-        refuse_far(outside, caller, sigma)
-    limits = page_bounds(pages, caller, bounds, [level] * len(pages), ~gaps)
-    chosen = resolve(operator, quality)
-    pages[gaps] = 0
+    """What :func:`inpaint` is asked for."""
+    visible, hidden, missing = _hidden(image, mask, given.get("channel_axis"), given.get("alpha", False))
+    gaps = missing.reshape(-1, *missing.shape[-2:])
+    request = Request.of(pose, visible, checked(sigma), given, known=~gaps)
+    request.pages[gaps] = 0
 
-    def ask(own: NDArray[np.bool_]) -> Asked | None:
-        if level == 0:
-            return Asked(chosen, quality, weight, 0.0, own) if own.any() else None
-        return Asked(chosen, quality, weight, level, own, trust(~own))
+    def ask(asked: Asked | None, own: NDArray[np.bool_]) -> Asked | None:
+        if asked is None or not (asked.sigma or own.any()):
+            return None
+        return replace(asked, gaps=own, trust=trust(~own) if asked.sigma else None)
 
-    asked = tuple(map(ask, gaps))
-
-    def close(repaired: Pages) -> NDArray[Any]:
-        filled = close_image(repaired, caller, limits)
-        if level > 0:
-            return filled
+    def finish(filled: NDArray[Any]) -> NDArray[Any]:
         return np.where(hidden, filled, np.asarray(image))  # to the last bit, past the rounding of our own
 
-    return Request(pose, pages, caller, asked, limits, GROUPING["inpaint"][quality] if grouping else None, close)
+    return replace(
+        request,
+        asked=list(map(ask, request.asked, gaps)),
+        second_pass=GROUPING["inpaint"][given.get("quality", "balanced")] if grouping else None,
+        finish=None if sigma else finish,
+    )
 
 
 def _hidden(

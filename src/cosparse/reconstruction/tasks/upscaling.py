@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.bounds import Bounds
-from cosparse.reconstruction.general import Operator, resolve
 from cosparse.reconstruction.noise import checked
-from cosparse.reconstruction.planes import Channel, Pages, Plane, close_image, open_finite, page_bounds, refuse_far
+from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
 from cosparse.reconstruction.watch import Callback
@@ -23,14 +23,11 @@ def upscale(
     factor: int,
     *,
     sigma: float = 0.0,
-    operator: Operator = None,
+    operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
     callback: Callback = None,
+    **layout: Unpack[Layout],
 ) -> NDArray[Any]:
     """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
 
@@ -79,10 +76,7 @@ def upscale(
     >>> cosparse.upscale(np.full((5, 7), 9, np.uint8), 3).shape
     (15, 21)
     """
-    asked = request(
-        image, factor, sigma=sigma, operator=operator, weight=weight, quality=quality, bounds=bounds,
-        data_range=data_range, channel_axis=channel_axis, alpha=alpha,
-    )  # fmt: skip
+    asked = request(image, factor, sigma=sigma, operator=operator, weight=weight, quality=quality, **layout)
     return asked.run(callback)
 
 
@@ -104,37 +98,18 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     )
 
 
-def request(
-    image: ArrayLike,
-    factor: int,
-    *,
-    sigma: float = 0.0,
-    operator: Operator = None,
-    weight: float | None = None,
-    quality: Quality = "balanced",
-    bounds: Bounds = "auto",
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
-    part: bool = False,
-) -> Request:
-    """What :func:`upscale` is asked for; a `part` of a larger image is not judged by its own range of values."""
+def request(image: ArrayLike, factor: int, *, sigma: float = 0.0, **given: Unpack[Common]) -> Request:
+    """What :func:`upscale` is asked for."""
     if isinstance(factor, bool) or factor not in (2, 3, 4):
         raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
-    pages, caller = open_finite(image, data_range, channel_axis, alpha=alpha)
-    level = caller.scale(checked(sigma))
-    if not part:
-        refuse_far(pages, caller, sigma)
-    limits = page_bounds(pages, caller, bounds, [level] * len(pages))
-    asked = Asked(resolve(operator, quality), quality, weight, level, factor=int(factor))
+    request = Request.of(pose, image, checked(sigma), given)
 
     def larger(plane: Plane) -> Plane:
-        return enlarge(plane, asked.factor)
+        return enlarge(plane, int(factor))
 
-    def close(repaired: Pages) -> NDArray[Any]:
-        return close_image(repaired, caller, limits, larger)
-
-    return Request(pose, pages, caller, (asked,) * len(pages), limits, None, close)
+    return replace(
+        request, asked=[asked and replace(asked, factor=int(factor)) for asked in request.asked], larger=larger
+    )
 
 
 TASK = Task("upscale", "upscaled", pose, request, needs=("factor",))
