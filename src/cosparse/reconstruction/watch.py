@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Image = NDArray[np.float32]
-Callback = Callable[["Progress"], object] | None
 
 
 def _alone(point: Image) -> Image:
@@ -62,6 +61,9 @@ class Progress:
         Planes whose turn has not come are as they will start. Put together each time it is asked for.
         """
         return self.view(self.point)
+
+
+Callback = Callable[[Progress], object] | None
 
 
 class Watch:

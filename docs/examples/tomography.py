@@ -1,6 +1,6 @@
 """A slice from few X-ray projections, with scikit-image's own radon and iradon as the measurement and its adjoint.
 
-    python examples/tomography.py
+    python docs/examples/tomography.py
 
 Without a filter, iradon is the adjoint of radon times π / (2·angles), but for how each interpolates: their inner
 products differ by about half a percent, which `adjoint_tolerance` allows.
