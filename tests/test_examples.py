@@ -29,6 +29,11 @@ def test_the_equation_from_its_parts():
     assert len((FOLDER / "equation.py").read_text().strip().splitlines()) <= 15
 
 
+def test_a_task_in_one_file():
+    doubled, by_function, by_door = map(float, re.findall(r"([\d.]+) dB", run("deinterlace.py")))
+    assert by_function == by_door > doubled + 3
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_has_a_test_here(path):
     assert f'run("{path.name}")' in Path(__file__).read_text()
