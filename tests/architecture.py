@@ -102,9 +102,10 @@ def reduced(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
 # Where each room is drawn: column and row. What is learned stands on the left, what repairs in the middle.
 PLACES = {
     "cli": (1.5, 0), "studio": (2.5, 1), "cluster": (0.5, 1), "operators": (3.5, 2), "repair": (1.5, 2),
-    "refinement": (2.5, 3), "baselines": (4.5, 3), "testing": (5.5, 3), "learning": (0.5, 4), "reconstruction": (3.5, 4),
-    "metrics": (5.5, 5), "checkpoint": (1.5, 5), "operator": (3.5, 5.5), "optimize": (2.5, 6.5), "kernels": (3.5, 6.5),
-    "patches": (0.5, 6.5), "images": (5.5, 6.5), "identity": (1.5, 7.5), "io": (4.5, 7.5), "penalty": (3.5, 7.5),
+    "refinement": (2.5, 3), "baselines": (4.5, 3), "testing": (5.5, 3), "learning": (0.5, 4),
+    "reconstruction": (3.5, 4), "metrics": (5.5, 5), "checkpoint": (1.5, 5), "operator": (3.5, 5.5),
+    "optimize": (2.5, 6.5), "kernels": (3.5, 6.5), "patches": (0.5, 6.5), "images": (5.5, 6.5), "identity": (1.5, 7.5),
+    "io": (4.5, 7.5), "penalty": (3.5, 7.5),
 }  # fmt: skip
 WIDE, TALL, COLUMN, ROW = 116, 38, 140, 84
 
@@ -162,7 +163,7 @@ def made(page: str) -> str:
             rf"(<!-- {name}: made -->\n).*?(<!-- end of {name} -->)",
             lambda m, t=text: m[1] + t + m[2],
             page,
-            flags=re.S,
+            flags=re.DOTALL,
         )
         assert count == 1, f"{PAGE.name} has no place for {name}"
     return page

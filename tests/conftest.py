@@ -140,3 +140,17 @@ def run(folder, capsys):
         return [json.loads(line) for line in lines] if "--json" in arguments else lines
 
     return call
+
+
+@pytest.fixture(scope="session")
+def clean(photograph: np.ndarray) -> np.ndarray:
+    """A part of it as floats on 0..1."""
+    return photograph[40:136, 40:136] / 255
+
+
+@pytest.fixture(scope="session")
+def colour() -> np.ndarray:
+    """A small photograph in colour, uint8."""
+    from skimage.data import astronaut
+
+    return astronaut()[80:128, 200:256].copy()

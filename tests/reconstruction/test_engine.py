@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 import cosparse
-from cosparse.reconstruction.tasks import TASKS
 from cosparse.reconstruction.watch import Watch
 
 
@@ -46,16 +43,6 @@ def test_a_watch_that_stopped_stops_what_follows(noisy):
     assert (second.iterations == 0 and second.image is posed(noisy).start) or (second.image == noisy).all()
 
 
-def test_a_task_is_its_problem_solved(noisy):
-    """What users call, without its second pass, is what anyone gets who asks for the problem and solves it."""
-    request = TASKS["denoise"].request(noisy, 20, data_range=255, grouping=False)
-    (problem,) = request.problems()
-    image = cosparse.solve(problem).image.clip(0, 255)
-    np.testing.assert_allclose(cosparse.denoise(noisy, 20, data_range=255, grouping=False), image, atol=1e-4)
-    again = pickle.loads(pickle.dumps(problem))
-    np.testing.assert_array_equal(cosparse.solve(again).image, cosparse.solve(problem).image)
-
-
 def test_the_prior_in_another_solver(noisy):
     """SciPy's L-BFGS on the same energy ends as low."""
     operator = cosparse.load_operator()
@@ -71,8 +58,3 @@ def test_the_prior_in_another_solver(noisy):
     ours = prior.prox(noisy, 1.0, iterations=300)
     assert energy(ours.ravel())[0] == pytest.approx(theirs.fun, rel=1e-3)
     assert np.sqrt(np.mean((ours.ravel() - theirs.x) ** 2)) < 0.5
-
-
-def test_tasks_are_known_by_their_names():
-    assert list(TASKS) == ["denoise", "inpaint", "upscale", "deblur"]
-    assert [task.word for task in TASKS.values()] == ["denoised", "inpainted", "upscaled", "deblurred"]

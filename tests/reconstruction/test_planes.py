@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cosparse.reconstruction.bounds import Extremes, stated
 from cosparse.reconstruction.planes import GAINS, OPPONENT, close_image, open_image, take_apart
 
 
@@ -101,25 +100,6 @@ def test_the_result_lies_within_the_bounds_of_its_page():
     result = close_image(np.stack(pages), caller, [(0.3, 3.7), None])
     assert 0.3 <= result[0].min() < 0.3001 and 3.6999 < result[0].max() <= 3.7
     assert result[1].min() < -3 and result[1].max() > 10
-
-
-@given(low=st.floats(0, 0.4), high=st.floats(0.6, 1), sigma=st.sampled_from([0.01, 0.1, 0.3]), seed=st.integers(0, 9))
-def test_noise_does_not_hide_where_the_values_lie(low, high, sigma, seed):
-    """In [0, 1] they are found to be, but for their noise; somewhat beyond it they are not, however noisy."""
-    scene = np.kron([[low, high], [high, low]], np.ones((32, 32)))
-    noise = sigma * np.random.default_rng(seed).standard_normal(scene.shape)
-    assert Extremes.of(scene + noise).within((0, 1), sigma)
-    for shift in (-low - 1.5 * sigma, 1 - high + 1.5 * sigma):
-        assert not Extremes.of(scene + shift + noise).within((0, 1), sigma)
-    known = np.random.default_rng(seed).random(scene.shape) < 0.3
-    hidden = np.where(known, scene + noise, 1e9)
-    assert Extremes.of(hidden, known).within((0, 1), sigma)
-
-
-@pytest.mark.parametrize("bounds", [(1, 0), (0, 0), "always", 3, (0,), (0, "x"), (np.nan, 1)])
-def test_bounds_that_are_none_are_refused(bounds):
-    with pytest.raises(ValueError, match="^bounds: "):
-        stated(bounds)
 
 
 @pytest.mark.parametrize(

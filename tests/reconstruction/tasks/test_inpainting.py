@@ -1,0 +1,80 @@
+"""Inpainting: gaps are filled, what is known stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from repairs import REPAIRS, noise
+
+from cosparse import denoise, inpaint, psnr
+from cosparse.reconstruction.start import interpolate
+
+
+def test_inpainting_random_pixels_and_a_scratch(clean):
+    random = np.random.default_rng(0).random(clean.shape) < 0.5
+    scratch = np.zeros(clean.shape, bool)
+    scratch[:, 47:50] = scratch[30:32] = True
+    for missing, gain in ((random, 3), (scratch, 1)):
+        start = interpolate(np.where(missing, 0, clean).astype(np.float32), missing)
+        filled = inpaint(np.where(missing, np.nan, clean), missing)
+        assert psnr(clean[missing], filled[missing]) > psnr(clean[missing], start[missing]) + gain
+
+
+def test_inpainting_denoises_too(clean):
+    missing = np.random.default_rng(0).random(clean.shape) < 0.3
+    noisy = clean + noise(clean.shape, 0.08)
+    both = inpaint(noisy, missing, sigma=0.08)
+    assert psnr(clean[~missing], both[~missing]) > psnr(clean[~missing], noisy[~missing]) + 4
+    assert psnr(clean, both) > psnr(clean, inpaint(noisy, missing)) + 4
+    one = np.zeros(clean.shape, bool)
+    one[47, 50] = True  # and it is denoising
+    assert psnr(clean, inpaint(noisy, one, sigma=0.08)) == pytest.approx(psnr(clean, denoise(noisy, 0.08)), abs=0.1)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+@pytest.mark.parametrize("channels", [None, 3, 4])
+def test_known_pixels_and_alpha_keep_every_bit(dtype, channels, colour):
+    image = colour if channels else colour[..., 0]
+    if channels == 4:
+        alpha = np.random.default_rng(1).integers(0, 256, image.shape[:2], np.uint8)
+        image = np.concatenate([image, alpha[..., None]], axis=-1)
+    image = image.astype(dtype) * 257 if dtype == np.uint16 else image.astype(dtype)
+    if np.dtype(dtype).kind == "f":
+        image = image / dtype(255) + dtype(0.001)
+    missing = np.random.default_rng(0).random(image.shape[:2]) < 0.4
+    axis = -1 if channels else None
+    filled = inpaint(image, missing, channel_axis=axis, alpha=channels == 4)
+    assert filled.dtype == image.dtype
+    np.testing.assert_array_equal(filled[~missing], image[~missing])
+    if channels == 4:
+        np.testing.assert_array_equal(filled[..., 3], image[..., 3])
+        for task in ("denoise", "deblur"):
+            repaired = REPAIRS[task](image, sigma=5, channel_axis=-1, alpha=True)
+            np.testing.assert_array_equal(repaired[..., 3], image[..., 3])
+    np.testing.assert_array_equal(denoise(image, 0, channel_axis=axis), image)
+
+
+@pytest.mark.parametrize("hidden", [np.nan, np.inf, -np.inf, 1e30])
+def test_what_stands_under_the_mask_is_never_looked_at(hidden, clean):
+    missing = np.random.default_rng(0).random((40, 40)) < 0.3
+    image = clean[:40, :40]
+    np.testing.assert_array_equal(inpaint(np.where(missing, hidden, image), missing), inpaint(image, missing))
+
+
+def test_a_mask_for_every_page(clean):
+    pages = np.stack([clean[:24, :24], clean[24:48, :24]])
+    masks = np.random.default_rng(0).random(pages.shape) < 0.3
+    expected = np.stack([inpaint(*pair) for pair in zip(pages, masks, strict=True)])
+    np.testing.assert_array_equal(inpaint(pages, masks), expected)
+
+
+def test_a_masked_array_brings_its_mask(clean, colour):
+    mask = np.random.default_rng(0).random(clean.shape) < 0.3
+    masked = np.ma.masked_array(np.where(mask, -99.0, clean), mask)
+    expected = inpaint(clean, mask)
+    for filled in (inpaint(masked), inpaint(masked, masked.mask), inpaint(masked, np.zeros(mask.shape, bool))):
+        assert not isinstance(filled, np.ma.MaskedArray)
+        np.testing.assert_array_equal(filled, expected)
+    mask = np.random.default_rng(0).random(colour.shape) < 0.1
+    pixels = inpaint(np.ma.masked_array(colour, mask), mask, channel_axis=-1)
+    np.testing.assert_array_equal(pixels, inpaint(colour, mask.any(axis=-1), channel_axis=-1))
