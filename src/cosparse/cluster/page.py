@@ -66,7 +66,7 @@ class Page:
             work = work.knowing(**found)
         if work.undecided(self.array.dtype):
             extremes = find_extremes(client, work.colours(self.array), self.mask)
-            found["bounds"] = work.bounds(self.array.dtype, extremes)
+            found["bounds"] = work.bounds(extremes)
             work = work.knowing(**found)
         return Found(found, self._paths(client, work))
 

@@ -15,7 +15,7 @@ from cosparse.cluster.sampling import Cell, Sample
 from cosparse.cluster.steps import Path, Share, follow, shared, survey
 from cosparse.cluster.vectors import Here
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.bounds import Extremes, chosen_bounds
+from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.request import Request
@@ -64,10 +64,11 @@ class Work:
         idle = self.task == "denoise" and self.options.get("sigma") == 0
         return self.options.get("bounds", "auto") == "auto" and dtype.kind == "f" and not idle
 
-    def bounds(self, dtype: np.dtype[Any], extremes: Extremes) -> tuple[float, float] | None:
-        """Those of a picture with such values."""
+    def bounds(self, extremes: Extremes) -> tuple[float, float] | None:
+        """Those of a float picture with such values."""
         sigma = float(self.options.get("sigma") or 0.0)
-        return chosen_bounds("auto", dtype, self.options["data_range"], extremes, sigma)
+        white = (0.0, self.options["data_range"])
+        return white if extremes.within(white, sigma) else None
 
     def colours(self, pixels: Any) -> Any:
         """Of a NumPy or Dask array, without transparency."""
@@ -184,7 +185,7 @@ def examine(work: Work, pixels: Array, missing: Array | None, alone: bool) -> Fo
             knowing = work.knowing(**found)
         if knowing.undecided(pixels.dtype):
             known = None if missing is None else ~missing
-            found["bounds"] = knowing.bounds(pixels.dtype, Extremes.of(work.colours(pixels), known))
+            found["bounds"] = knowing.bounds(Extremes.of(work.colours(pixels), known))
         return found
 
     found = on_worker(work.version, look)

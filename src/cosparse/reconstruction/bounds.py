@@ -34,14 +34,6 @@ class Extremes:
         pixels = float(seen.min()), float(seen.max())
         return cls(seen.size, pixels, (float(means.min()), float(means.max())) if means.size else None)
 
-    def scaled(self, factor: float, offset: float) -> Extremes:
-        """In other units."""
-
-        def pair(ends: Pair) -> Pair:
-            return ends[0] * factor + offset, ends[1] * factor + offset
-
-        return Extremes(self.count, pair(self.pixels), None if self.blocks is None else pair(self.blocks))
-
     def within(self, bounds: Pair, sigma: float) -> bool:
         """Whether values of this range, and noise of standard deviation sigma, explain them.
 
@@ -55,13 +47,10 @@ class Extremes:
         """
         reach = sigma * (math.sqrt(2 * math.log(max(self.count, 2))) + 1)
         rounding = 1e-6 * (bounds[1] - bounds[0])
-
-        def inside(ends: Pair, slack: float) -> bool:
-            return bounds[0] - slack <= ends[0] and ends[1] <= bounds[1] + slack
-
-        return inside(self.pixels, reach + rounding) and (
-            self.blocks is None or inside(self.blocks, reach / BLOCK + rounding)
-        )
+        for ends, slack in ((self.pixels, reach), (self.blocks or bounds, reach / BLOCK)):
+            if ends[0] < bounds[0] - slack - rounding or ends[1] > bounds[1] + slack + rounding:
+                return False
+        return True
 
 
 def block_means(page: NDArray[Any], known: NDArray[np.bool_] | None) -> NDArray[Any]:
@@ -107,11 +96,9 @@ def type_bounds(dtype: np.dtype[Any]) -> Pair | None:
     return None
 
 
-def chosen_bounds(bounds: object, dtype: np.dtype[Any], span: float, extremes: Extremes, sigma: float) -> Pair | None:
-    """The bounds of a page in its own units: stated, of its type, or 0 and span if it lies there but for its noise."""
+def known_bounds(bounds: object, dtype: np.dtype[Any]) -> tuple[Pair | None, bool]:
+    """The bounds that are stated or of the type; and whether that settles it, or the data are to be looked at."""
     if bounds != "auto":
-        return stated(bounds)
+        return stated(bounds), True
     of_type = type_bounds(dtype)
-    if of_type is not None:
-        return of_type
-    return (0.0, span) if extremes.within((0.0, span), sigma) else None
+    return of_type, of_type is not None

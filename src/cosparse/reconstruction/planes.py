@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.io.values import checked_range, from_working, to_working
-from cosparse.reconstruction.bounds import Extremes, Pair, chosen_bounds
+from cosparse.reconstruction.bounds import Extremes, Pair, known_bounds
 
 Plane = NDArray[np.float32]
 Pages = NDArray[np.float32]
@@ -147,15 +147,21 @@ def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float | None)
 def page_bounds(
     working: Pages, caller: Caller, bounds: object, levels: Sequence[float], known: NDArray[np.bool_] | None = None
 ) -> list[Pair | None]:
-    """Between which values the result of every page must lie, in the caller's units."""
-    unit = caller.data_range / 255.0
+    """Between which values the result of every page must lie, in the caller's units.
+
+    Where neither the caller nor the type says so: 0 and the data range, if a page lies there but for its noise.
+    """
+    pair, settled = known_bounds(bounds, caller.dtype)
+    if settled:
+        return [pair] * len(working)
+    white = (0.0, caller.data_range)
+    at_work = caller.working_bounds(white)
+    assert at_work is not None
+    knowns = [None] * len(working) if known is None else list(known)
     return [
-        chosen_bounds(
-            bounds, caller.dtype, caller.data_range,
-            Extremes.of(page, None if known is None else known[i]).scaled(unit, caller.offset), level * unit,
-        )
-        for i, (page, level) in enumerate(zip(working, levels, strict=True))
-    ]  # fmt: skip
+        white if Extremes.of(page, own).within(at_work, level) else None
+        for page, level, own in zip(working, levels, knowns, strict=True)
+    ]
 
 
 def close_image(
