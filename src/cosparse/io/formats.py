@@ -11,12 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cosparse.io import exif, heif, pillow, png16, tiff
-from cosparse.io.decoded import Array, RefusedError, Samples, joined, one_line
-
-__all__ = [
-    "READ_ONLY", "SUFFIXES", "UNREAD", "Array", "RefusedError", "Samples", "decode", "encode", "joined", "losses",
-    "one_line", "readable",
-]  # fmt: skip
+from cosparse.io.decoded import RefusedError, Samples, naming
+from cosparse.io.values import Array
 
 SUFFIXES = {
     ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".bmp": "bmp", ".tif": "tiff", ".tiff": "tiff",
@@ -41,18 +37,19 @@ _MAGIC = {
     b"MM\0*": "tiff", b"II+\0": "tiff", b"MM\0+": "tiff", b"GIF87a": "gif", b"GIF89a": "gif",
 }  # fmt: skip
 _BRANDS = {"avif": {b"avif", b"avis"}, "heic": {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1"}}
-# What the formats that are written hold of a picture's metadata.
-_HOLDS = {
-    "png": {"dpi", "exif", "icc_profile", "xmp", "text"},
-    "jpeg": {"dpi", "exif", "icc_profile", "xmp", "comment"},
-    "bmp": {"dpi"},
-    "tiff": {"dpi", "exif", "icc_profile", "xmp", "resolution", "ome", "imagej", "shaped"},
+# What each of a picture's metadata is called, and which of the formats that are written hold it.
+_METADATA = {
+    "dpi": ("the resolution", {"png", "jpeg", "bmp", "tiff"}),
+    "exif": ("EXIF", {"png", "jpeg", "tiff"}),
+    "icc_profile": ("the colour profile", {"png", "jpeg", "tiff"}),
+    "xmp": ("XMP", {"png", "jpeg", "tiff"}),
+    "text": ("PNG text", {"png"}),
+    "comment": ("the comment", {"jpeg"}),
+    "resolution": ("the resolution", {"tiff"}),
+    "ome": ("OME-XML", {"tiff"}),
+    "imagej": ("ImageJ's metadata", {"tiff"}),
+    "shaped": ("what the file says of its axes", {"tiff"}),
 }
-_CALLED = {
-    "dpi": "the resolution", "exif": "EXIF", "icc_profile": "the colour profile", "xmp": "XMP", "text": "PNG text",
-    "comment": "the comment", "resolution": "the resolution", "ome": "OME-XML", "imagej": "ImageJ's metadata",
-    "shaped": "what the file says of its axes",
-}  # fmt: skip
 
 
 def readable(suffix: str) -> bool:
@@ -63,11 +60,9 @@ def readable(suffix: str) -> bool:
 
 def losses(metadata: Mapping[str, Any], kind: str) -> tuple[str, ...]:
     """What of a picture's metadata a format cannot hold, a line each."""
-    name, held = kind.upper(), _HOLDS[kind]
-    lost = [_CALLED[key] for key in _CALLED if metadata.get(key) and key not in held]
-    if "dpi" in metadata and "dpi" in held and "the resolution" in lost:
-        lost.remove("the resolution")  # it is told as dpi
-    lines = [f"{what} cannot be kept in {name}" for what in lost]
+    told = metadata.keys() - ({"resolution"} if "dpi" in metadata else set())  # the same in other words
+    lost = [what for key, (what, held) in _METADATA.items() if key in told and metadata[key] and kind not in held]
+    lines = [f"{what} cannot be kept in {kind.upper()}" for what in lost]
     if kind == "jpeg":
         block = metadata.get("exif", b"")
         short = exif.shortened(block, pillow.LONGEST)
@@ -76,7 +71,7 @@ def losses(metadata: Mapping[str, Any], kind: str) -> tuple[str, ...]:
             lines.append(f"{what} is too long for JPEG and cannot be kept")
         for key, longest in (("xmp", pillow.LONGEST_XMP), ("comment", pillow.LONGEST)):
             if len(metadata.get(key, b"")) > longest:
-                lines.append(f"{_CALLED[key]} is too long for JPEG and cannot be kept")
+                lines.append(f"{_METADATA[key][0]} is too long for JPEG and cannot be kept")
     return tuple(lines)
 
 
@@ -89,21 +84,14 @@ def decode(fp: BinaryIO, shown: str, max_pixels: int) -> tuple[str, Samples]:
     if kind is None:
         raise ValueError(f"{shown}: not a {NAMES} by its content; convert it to PNG")
     fp.seek(0)
-    try:
-        if kind == "tiff":
-            return kind, tiff.decode(fp, max_pixels).upright()
-        if kind == "heic":
-            return kind, heif.decode(fp, max_pixels).upright()
-        return kind, pillow.decode(fp, kind, head, max_pixels).upright()
-    except MemoryError:
-        raise
-    except RefusedError as error:
-        raise ValueError(f"{shown}: {error}") from None
-    except Exception as error:  # a damaged file makes decoders raise nearly anything
-        raise ValueError(
-            f"{shown}: cannot be decoded as {kind.upper()} ({one_line(error)}); it is damaged "
-            "or cut short, save or copy it again"
-        ) from error
+    otherwise = f"cannot be decoded as {kind.upper()} ({{}}); it is damaged or cut short, save or copy it again"
+    with naming(shown, otherwise):
+        if kind in ("tiff", "heic"):
+            samples = (tiff if kind == "tiff" else heif).decode(fp, max_pixels)
+        else:
+            samples = pillow.decode(fp, kind, head, max_pixels)
+        samples = samples.upright()
+    return kind, samples
 
 
 def _kind(head: bytes) -> str | None:

@@ -13,8 +13,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cosparse.io import exif, words
-from cosparse.io.decoded import Array, RefusedError, Samples, check_size, left_behind
+from cosparse.io.decoded import RefusedError, Samples, check_size, from_bits, left_behind
 from cosparse.io.pixel_size import clean_dpi
+from cosparse.io.values import Array
 
 LONGEST = 65533  # bytes of a segment of a JPEG
 LONGEST_XMP = LONGEST - 29  # after the address of the standard that stands before it
@@ -27,8 +28,7 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     plugin = _plugin(kind)
     # Not Image.open: its own size limit is global, lower than ours, and a warning first.
     image = plugin(fp)
-    width, height = image.size
-    check_size(width, height, 1, max_pixels)
+    check_size(*image.size, 1, max_pixels)
     if kind == "png" and getattr(image, "n_frames", 1) > 1:
         raise RefusedError("is an animated PNG; save its frames as separate files")
     bits, colour = (head[24], head[25]) if kind == "png" else (8, 2)  # fixed places in the header
@@ -46,7 +46,7 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     key = info.get("transparency")
     if key is not None and mode in ("1", "L", "I;16", "RGB"):
         values = _keyed(values, key, mode, bits)
-    orientation, block = exif.upright(exif.without_thumbnail(exif.whole(info.get("exif", b""))))
+    orientation, block = exif.upright(info.get("exif", b""))
     metadata = {
         "exif": block,
         "icc_profile": info.get("icc_profile"),
@@ -83,9 +83,9 @@ def _plugin(kind: str) -> Any:
 
     from PIL import features
 
-    name = {"png": "Png", "jpeg": "Jpeg", "bmp": "Bmp", "gif": "Gif", "webp": "WebP", "avif": "Avif"}[kind]
     if kind in ("webp", "avif") and kind not in features.get_supported_modules():
         raise RefusedError(f"is {kind.upper()}, which the installed Pillow cannot read; update it or convert to PNG")
+    name = "WebP" if kind == "webp" else kind.capitalize()
     return getattr(import_module(f"PIL.{name}ImagePlugin"), f"{name}ImageFile")
 
 
@@ -129,8 +129,7 @@ def array_of(image: Any) -> Array:
         image.load()
         see_through = image.mode == "PA" or "transparency" in image.info
         image = image.convert("RGBA" if see_through else "RGB")
-    array: Array = np.array(image)
-    return array.astype(np.uint8) * np.uint8(255) if array.dtype == bool else array
+    return from_bits(np.array(image))
 
 
 def one_byte(fp: BinaryIO, plugin: Any, frame: int, order: str) -> Array:

@@ -14,16 +14,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cosparse.io import exif, ome, pillow, words
-from cosparse.io.decoded import (
-    Array,
-    RefusedError,
-    Samples,
-    check_size,
-    left_behind,
-    one_line,
-    straight,
-)
+from cosparse.io.decoded import RefusedError, Samples, check_size, from_bits, left_behind, one_line, straight
 from cosparse.io.pixel_size import clean_dpi
+from cosparse.io.values import Array
 
 PREMULTIPLIED, STRAIGHT = 1, 2  # the kinds of alpha
 # Told anew by tifffile, or words of its own.
@@ -38,22 +31,24 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
     """Decode the full-size pages of the first series, which must all be alike."""
     import tifffile
 
-    # Without OME: see codecs.ome.
+    # Without OME: see the module ome.
     with tifffile.TiffFile(fp, is_ome=False, _multifile=False) as tif:
         stack = _stack(tif, fp, max_pixels)
         first = stack.pages[0]
+        for page in stack.pages:
+            _check(page)
         if stack.under_one_header is None:
-            decoded = [_page(fp, page, tifffile) for page in stack.pages]
+            decoded = [_page(fp, page) for page in stack.pages]
         else:
-            decoded = _contiguous(stack, first, tifffile)
+            decoded = _contiguous(stack.under_one_header, first)
         if stack.order is not None:
             decoded = [decoded[number] for number in stack.order]
         metadata = {**stack.metadata, "icc_profile": first.iccprofile, **_resolution(first)}
-        metadata["xmp"] = words.upright_xmp(_bytes(first.tags.valueof(words.XMP_TAG)))
-        metadata["exif"] = exif.from_tiff(fp, first.offset, _numbers(tif), _not_words(first))
+        metadata["xmp"] = words.upright_xmp(first.tags.valueof(words.XMP_TAG))
+        layout = exif.Layout(tif.byteorder, tif.is_bigtiff)
+        metadata["exif"] = exif.from_tiff(fp, first.offset, layout, _not_words(first))
         # Pillow turns what it decodes, tifffile does not.
-        turned = not _by_tifffile(first, tifffile)
-        orientation = 1 if turned else int(first.tags.valueof(exif.ORIENTATION, 1))
+        orientation = int(first.tags.valueof(exif.ORIENTATION, 1)) if _by_tifffile(first) else 1
         notes = (*stack.notes, *_left_behind(first))
     values = np.stack(decoded).reshape(stack.shape + decoded[0].shape) if stack.shape else decoded[0]
     return Samples(values, len(stack.shape), orientation, metadata, stack.axes, notes)
@@ -113,10 +108,6 @@ def _escaped(told: Mapping[str, Any]) -> dict[str, Any]:
     return {key: plain(key, value) for key, value in told.items() if key.isascii()}
 
 
-def _numbers(tif: Any) -> exif.Layout:
-    return exif.Layout(tif.byteorder, tif.is_bigtiff)
-
-
 def _not_words(page: Any) -> set[int]:
     """Tags by which microscopes and scanners tell how their file is laid out: ours will not be, or is told anew."""
     if not page.flags:
@@ -137,11 +128,6 @@ def _resolution(page: Any) -> dict[str, Any]:
         if unit != 2 and 0 < x < 2**32 and 0 < y < 2**32 and (x, y) != (1, 1):  # 1 is what is written for nothing
             found["resolution"] = (x, y, unit)
     return found
-
-
-def _bytes(value: Any) -> bytes:
-    """A tag that should hold bytes."""
-    return value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else b""
 
 
 def _left_behind(page: Any) -> Iterator[str]:
@@ -243,11 +229,10 @@ def _by_series(tif: Any, pages: list[Any]) -> Stack:
         by_axis = sorted(range(len(axes)), key=lambda number: "ITZC".find(axes[number]))
         places = np.arange(count).reshape(shape).transpose(by_axis)
         axes, shape, order = "".join(axes[number] for number in by_axis), places.shape, places.ravel().tolist()
-    if any(axis in "IQ" for axis in axes):
-        if "imagej" in metadata:
-            metadata, notes = {}, (*notes, "ImageJ's metadata is not kept, it does not fit the pages")
-        return Stack(pages, shape, None, metadata, notes, order, whole)
-    return Stack(pages, shape, axes, metadata, notes, order, whole)
+    unknown = any(axis in "IQ" for axis in axes)
+    if unknown and "imagej" in metadata:
+        metadata, notes = {}, (*notes, "ImageJ's metadata is not kept, it does not fit the pages")
+    return Stack(pages, shape, None if unknown else axes, metadata, notes, order, whole)
 
 
 def _check_images(tif: Any, first: Any, count: int) -> None:
@@ -265,15 +250,11 @@ def _told_by(tif: Any, kind: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     return {kind: {key: value for key, value in told().items() if key not in COUNTED}}, ()
 
 
-def _contiguous(stack: Stack, page: Any, tifffile: Any) -> list[Array]:
+def _contiguous(series: Any, page: Any) -> list[Array]:
     """The pages of a stack under one header."""
-    _check(page)
-    if not _by_tifffile(page, tifffile):
+    if not _by_tifffile(page):
         raise RefusedError("keeps a compressed stack under one header; save it as a plain TIFF stack")
-    values = stack.under_one_header.asarray().reshape(-1, *page.shape)
-    premultiplied = list(map(int, page.extrasamples)) == [PREMULTIPLIED]
-    expanded = (_expanded(one, page) for one in values)
-    return [straight(one) if premultiplied else one for one in expanded]
+    return [_expanded(one, page) for one in series.asarray().reshape(-1, *page.shape)]
 
 
 def _layout(page: Any) -> tuple[Any, ...]:
@@ -294,27 +275,29 @@ def _check(page: Any) -> None:
         raise RefusedError(f"has {page.samplesperpixel} channels; keep grey or RGB, and one alpha")
 
 
-def _by_tifffile(page: Any, tifffile: Any) -> bool:
+def _by_tifffile(page: Any) -> bool:
     """Whether tifffile decodes this without its optional codecs; else Pillow's libtiff does."""
+    from tifffile import TIFF
+
     return (
-        page.compression in tifffile.TIFF.DECOMPRESSORS
-        and page.predictor in tifffile.TIFF.UNPREDICTORS
+        page.compression in TIFF.DECOMPRESSORS
+        and page.predictor in TIFF.UNPREDICTORS
         and page.bitspersample not in (2, 4)
         and page.photometric != 6
     )
 
 
-def _page(fp: BinaryIO, page: Any, tifffile: Any) -> Array:
+def _page(fp: BinaryIO, page: Any) -> Array:
     """One page as (h, w) or (h, w, channels), with straight alpha."""
-    _check(page)
-    as_it_is = list(map(int, page.extrasamples)) != [PREMULTIPLIED]
-    if _by_tifffile(page, tifffile):
-        values = _expanded(page.asarray(), page)
-    else:
-        values = _by_pillow(fp, page)
-        # Pillow divides by the alpha itself, at 8 bits.
-        as_it_is = as_it_is or (values.shape[2:] == (4,) and values.dtype == np.uint8)
-    return values if as_it_is else straight(values)
+    if _by_tifffile(page):
+        return _expanded(page.asarray(), page)
+    values = _by_pillow(fp, page)
+    divided = values.shape[2:] == (4,) and values.dtype == np.uint8  # by Pillow itself, at 8 bits
+    return values if divided else _straight(values, page)
+
+
+def _straight(values: Array, page: Any) -> Array:
+    return straight(values) if list(map(int, page.extrasamples)) == [PREMULTIPLIED] else values
 
 
 def _by_pillow(fp: BinaryIO, page: Any) -> Array:
@@ -324,13 +307,9 @@ def _by_pillow(fp: BinaryIO, page: Any) -> Array:
         if page.bitspersample == 16 and page.samplesperpixel > 1:
             if page.samplesperpixel == 2 or page.planarconfig != 1:
                 raise ValueError("16-bit planes")
-            little = sys.byteorder == "little"  # libtiff hands out the machine's own order
+            orders = "LB" if sys.byteorder == "little" else "BL"  # libtiff hands out the machine's own
             plugin = TiffImagePlugin.TiffImageFile
-            high, low = ("L", "B") if little else ("B", "L")
-            return pillow.two_bytes(
-                pillow.one_byte(fp, plugin, page.index, high),
-                pillow.one_byte(fp, plugin, page.index, low),
-            )
+            return pillow.two_bytes(*(pillow.one_byte(fp, plugin, page.index, order) for order in orders))
         fp.seek(0)
         image = TiffImagePlugin.TiffImageFile(fp)
         image.seek(page.index)
@@ -348,7 +327,7 @@ def _by_pillow(fp: BinaryIO, page: Any) -> Array:
 
 
 def _expanded(values: Array, page: Any) -> Array:
-    """Planes moved last, palettes, 1 bit and white-is-zero made plain."""
+    """Planes moved last; palettes, 1 bit, white-is-zero and premultiplied alpha made plain."""
     if page.axes == "SYX":
         values = np.moveaxis(values, 0, -1)
     if page.photometric == 3:
@@ -356,11 +335,10 @@ def _expanded(values: Array, page: Any) -> Array:
         coarse = table >> 8
         if (table == coarse * 257).all() or (table == coarse << 8).all():
             table = coarse.astype(np.uint8)
-        return np.moveaxis(table[:, values], 0, -1)
-    if values.dtype == bool:
-        values = values.astype(np.uint8) * np.uint8(255)
+        return _straight(np.moveaxis(table[:, values], 0, -1), page)
+    values = from_bits(values)
     if page.photometric == 0:
         if values.dtype.kind != "u":
             raise RefusedError("is white-is-zero in a signed type; convert it to black-is-zero")
         values = np.iinfo(values.dtype).max - values
-    return values
+    return _straight(values, page)
