@@ -35,7 +35,7 @@ def naming(shown: str, otherwise: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Decoded samples, alpha included, (h, w[, c]) after `leading` axes of pages.
+    """Samples as they come from a file or go into one, alpha included, (h, w[, c]) after `leading` axes of pages.
 
     `axes` has a letter for each leading axis, None where the file does not say; `notes` say what was left behind.
     """
@@ -52,6 +52,14 @@ class Samples:
         """1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha."""
         return int(self.values.shape[-1]) if self.values.ndim - self.leading == 3 else 1
 
+    @property
+    def colour(self) -> bool:
+        return self.channels >= 3
+
+    @property
+    def has_alpha(self) -> bool:
+        return self.channels in (2, 4)
+
     def upright(self) -> Samples:
         """Turned the right way up, of a type that can be stored, without metadata that says nothing."""
         values, row, column = self.values, self.leading, self.leading + 1
@@ -67,9 +75,9 @@ class Samples:
 
     def split(self) -> tuple[Array, Array | None]:
         """The pixels, and the transparency if there is any."""
-        if self.channels in (1, 3):
+        if not self.has_alpha:
             return np.ascontiguousarray(self.values), None
-        pixels = self.values[..., 0] if self.channels == 2 else self.values[..., :3]
+        pixels = self.values[..., :3] if self.colour else self.values[..., 0]
         return np.ascontiguousarray(pixels), np.ascontiguousarray(self.values[..., -1])
 
 
@@ -97,8 +105,8 @@ def from_bits(values: Array) -> Array:
     return values.astype(np.uint8) * np.uint8(255) if values.dtype == bool else values
 
 
-def joined(pixels: Array, alpha: Array | None, grey: int | None) -> tuple[Array, bool, int]:
-    """Return storable samples with alpha as last channel, whether colour, and how many axes lead.
+def joined(pixels: Array, alpha: Array | None, grey: int | None) -> Samples:
+    """Return storable samples with alpha as last channel.
 
     The last of three axes or more is colour if 3 or 4 long, unless pixels of at most `grey` axes are known to be grey.
     """
@@ -120,7 +128,7 @@ def joined(pixels: Array, alpha: Array | None, grey: int | None) -> tuple[Array,
             )
         alpha = _rescaled(alpha, pixels.dtype)[..., None]
         pixels = np.concatenate([pixels if colour else pixels[..., None], alpha], axis=-1)
-    return np.ascontiguousarray(pixels), colour, leading
+    return Samples(np.ascontiguousarray(pixels), leading)
 
 
 def _rescaled(alpha: Array, dtype: np.dtype[Any]) -> Array:
@@ -142,10 +150,10 @@ def straight(values: Array) -> Array:
     return np.concatenate([colours.astype(values.dtype), alpha], axis=-1)
 
 
-def check_size(width: int, height: int, pages: int, max_pixels: int) -> None:
+def check_size(size: tuple[int, int], max_pixels: int, pages: int = 1) -> None:
     """Refuse an image that would not fit in memory, before it is decoded."""
-    if width * height * pages > max_pixels:
-        shape = f"{width}x{height}" + (f"x{pages}" if pages > 1 else "")
+    if size[0] * size[1] * pages > max_pixels:
+        shape = f"{size[0]}x{size[1]}" + (f"x{pages}" if pages > 1 else "")
         raise RefusedError(f"is {shape} pixels, over the limit of {max_pixels}; raise max_pixels")
 
 

@@ -74,15 +74,14 @@ def into_tiff(out: io.BytesIO, block: bytes) -> None:
         added[ORIENTATION] = Entry(3, 1, struct.pack(byte_order(block) + "H", 1))
     with out.getbuffer() as view:
         layout = Layout(byte_order(block), big=bytes(view[2:4]) in (b"+\0", b"\0+"))
-    header = 8 if layout.big else 4
-    out.seek(header)
+    out.seek(layout.room)  # where the header says, in either kind of TIFF, where the first directory is
     (first,) = struct.unpack(layout.offset, out.read(layout.room))
     entries, following = _entries(out, first, layout)
     page: Directory = {tag: Entry(*entry) for tag, entry in entries.items()}
     at = out.seek(0, os.SEEK_END)
     at += out.write(b"\0" * (-at % 8))  # directories begin at even places, those of a BigTIFF at eighths
     out.write(_packed(added | page, layout, at, following))
-    out.seek(header)
+    out.seek(layout.room)
     out.write(struct.pack(layout.offset, at))
 
 
@@ -114,11 +113,11 @@ def upright(block: bytes) -> tuple[int, bytes]:
         return 1, block
     layout, body = Layout(byte_order(block)), bytearray(block.removeprefix(PREFIX))
     orientation = 1
-    with contextlib.suppress(*BROKEN):
-        _blank_thumbnail(body, layout)
     with contextlib.suppress(struct.error):
         (first,) = struct.unpack_from(layout.offset, body, 4)
         (number,) = struct.unpack_from(layout.length, body, first)
+        with contextlib.suppress(*BROKEN):
+            _blank_thumbnail(body, layout, first, number)
         for entry in range(first + 2, first + 2 + 12 * number, 12):
             tag, kind = struct.unpack_from(layout.order + "HH", body, entry)
             if tag == ORIENTATION:
@@ -130,10 +129,11 @@ def upright(block: bytes) -> tuple[int, bytes]:
     return orientation, PREFIX + bytes(body)
 
 
-def _blank_thumbnail(body: bytearray, layout: Layout) -> None:
-    """Blank the small picture some cameras put there, which would still show what was painted out; unlink it too."""
-    (first,) = struct.unpack_from(layout.offset, body, 4)
-    (number,) = struct.unpack_from(layout.length, body, first)
+def _blank_thumbnail(body: bytearray, layout: Layout, first: int, number: int) -> None:
+    """Blank the small picture some cameras put there, which would still show what was painted out; unlink it too.
+
+    The directory before it is at `first` and has `number` entries.
+    """
     second = _entries(io.BytesIO(body), first, layout)[1]
     if second:
         entries = _entries(io.BytesIO(body), second, layout)[0]

@@ -27,7 +27,7 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
 
     found: Any = pi_heif.open_heif(fp, convert_hdr_to_8bit=False)
     image = found[found.primary_index]
-    check_size(*image.size, 1, max_pixels)
+    check_size(image.size, max_pixels)
     values: Array = np.array(image)[:, : image.size[0]]  # a copy: the decoder's own memory goes with it
     if image.mode.startswith("RGBa"):
         values = straight(values)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosparse.io import formats
-from cosparse.io.decoded import joined, naming
+from cosparse.io.decoded import Samples, joined, naming
 from cosparse.io.disk import PathLike, open_file, save_file, shown_name
 from cosparse.io.values import Array, checked_range, default_range, range_of_floats, to_working
 
@@ -120,10 +120,18 @@ def read_image(
         data_range = checked_range(np.dtype(np.float32), data_range, "data_range")
     if isinstance(source, str | os.PathLike):
         shown = shown_name(name or source)
-        with open_file(source, shown) as handle:
-            return _picture(handle, shown, max_pixels, data_range)
-    data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else source.read()
-    return _picture(io.BytesIO(data), shown_name(name or "image"), max_pixels, data_range)
+        opened = open_file(source, shown)
+    else:
+        shown = shown_name(name or "image")
+        opened = io.BytesIO(source if isinstance(source, bytes | bytearray | memoryview) else source.read())
+    with opened as handle:
+        kind, samples = formats.decode(handle, shown, max_pixels)
+    pixels, alpha = samples.split()
+    if data_range is None:
+        data_range = range_of_floats(pixels) if pixels.dtype.kind == "f" else default_range(pixels)
+    axes = "" if samples.axes is None else samples.axes + "YX" + "S" * samples.colour
+    channel_axis, stack = -1 if samples.colour else None, samples.leading > 0
+    return Picture(pixels, alpha, channel_axis, stack, data_range, samples.metadata, kind, axes, samples.notes)
 
 
 def read_greys(source: Source, *, data_range: float | None = None) -> list[npt.NDArray[np.float32]]:
@@ -148,17 +156,6 @@ def _grey(page: Array, picture: Picture) -> npt.NDArray[np.float32]:
     from skimage.color import rgb2gray
 
     return np.ascontiguousarray(rgb2gray(work), dtype=np.float32)
-
-
-def _picture(fp: BinaryIO, shown: str, max_pixels: int, data_range: float | None) -> Picture:
-    kind, samples = formats.decode(fp, shown, max_pixels)
-    pixels, alpha = samples.split()
-    if data_range is None:
-        data_range = range_of_floats(pixels) if pixels.dtype.kind == "f" else default_range(pixels)
-    colour, stack = samples.channels >= 3, samples.leading > 0
-    axes = "" if samples.axes is None else samples.axes + "YX" + "S" * colour
-    axis = -1 if colour else None
-    return Picture(pixels, alpha, axis, stack, data_range, samples.metadata, kind, axes, samples.notes)
 
 
 def write_image(
@@ -192,19 +189,22 @@ def write_image(
     with naming(shown, f"cannot be written as {kind.upper()} ({{}})"):
         alpha = like.alpha if like else None
         grey = max(3, like.pixels.ndim) if like and like.stack and like.channel_axis is None else None
-        samples, colour, leading = joined(np.asarray(pixels), alpha, grey)
-        metadata, axes = dict(like.metadata) if like else {}, ""
-        if like and colour != (like.channel_axis is not None):
-            metadata.pop("icc_profile", None)  # a profile for grey is wrong on RGB, and the reverse
-        if like and samples.shape[:leading] == like.leading:
-            axes = like.axes[:leading]
-        else:  # words about other axes
-            metadata = {key: value for key, value in metadata.items() if key not in ("ome", "imagej", "shaped")}
-        data = formats.encode(kind, samples, colour, leading, axes, metadata)
+        samples = joined(np.asarray(pixels), alpha, grey)
+        data = formats.encode(kind, samples if like is None else _like(samples, like))
     if isinstance(target, str | os.PathLike):
         save_file(Path(os.path.realpath(target)), data, shown)  # a link stays one
     else:
         target.write(data)
+
+
+def _like(samples: Samples, like: Picture) -> Samples:
+    """The samples with axes and metadata of a picture, as far as these fit."""
+    same_axes = samples.values.shape[: samples.leading] == like.leading
+    wrong = set() if same_axes else {"ome", "imagej", "shaped"}  # words about other axes
+    if samples.colour != (like.channel_axis is not None):
+        wrong.add("icc_profile")  # a profile for grey is wrong on RGB, and the reverse
+    metadata = {key: value for key, value in like.metadata.items() if key not in wrong}
+    return replace(samples, axes=like.axes[: samples.leading] if same_axes else "", metadata=metadata)
 
 
 def losses(picture: Picture, format: str) -> tuple[str, ...]:

@@ -17,18 +17,15 @@ from cosparse.io.decoded import RefusedError, Samples, check_size, from_bits, le
 from cosparse.io.pixel_size import clean_dpi
 from cosparse.io.values import Array
 
-LONGEST = 65533  # bytes of a segment of a JPEG
-LONGEST_XMP = LONGEST - 29  # after the address of the standard that stands before it
-
 
 def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     """Decode a file of the format `kind` that begins with `head`; of several frames the first."""
     if kind == "webp":  # to open one is to make room for its pixels
-        check_size(*_webp_size(head), 1, max_pixels)
+        check_size(_webp_size(head), max_pixels)
     plugin = _plugin(kind)
     # Not Image.open: its own size limit is global, lower than ours, and a warning first.
     image = plugin(fp)
-    check_size(*image.size, 1, max_pixels)
+    check_size(image.size, max_pixels)
     if kind == "png" and getattr(image, "n_frames", 1) > 1:
         raise RefusedError("is an animated PNG; save its frames as separate files")
     bits, colour = (head[24], head[25]) if kind == "png" else (8, 2)  # fixed places in the header
@@ -59,19 +56,14 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
 
 
 def encode(kind: str, values: Array, metadata: Mapping[str, Any]) -> memoryview:
-    """Encode 8-bit samples, or 16-bit grey as PNG."""
+    """Encode 8-bit samples, or 16-bit grey as PNG, with metadata that the format holds."""
     from PIL import Image
 
-    held = ("dpi",) if kind == "bmp" else ("dpi", "exif", "icc_profile")
-    options = {key: metadata[key] for key in held if key in metadata}
+    options = dict(metadata)
     if kind == "png":
         options["pnginfo"] = words.png_info(metadata)
     if kind == "jpeg":
         options.update(quality=95, subsampling=0)
-        options["exif"] = exif.shortened(metadata.get("exif", b""), LONGEST)
-        for key, longest in (("xmp", LONGEST_XMP), ("comment", LONGEST)):
-            if len(metadata.get(key, b"")) <= longest:
-                options[key] = metadata.get(key, b"")
     out = io.BytesIO()
     Image.fromarray(values).save(out, format=kind, **options)
     return out.getbuffer()

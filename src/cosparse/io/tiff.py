@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
+from operator import attrgetter
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -39,8 +39,10 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
             _check(page)
         if stack.under_one_header is None:
             decoded = [_page(fp, page) for page in stack.pages]
+        elif _by_tifffile(first):
+            decoded = [_expanded(one, first) for one in stack.under_one_header.asarray().reshape(-1, *first.shape)]
         else:
-            decoded = _contiguous(stack.under_one_header, first)
+            raise RefusedError("keeps a compressed stack under one header; save it as a plain TIFF stack")
         if stack.order is not None:
             decoded = [decoded[number] for number in stack.order]
         metadata = {**stack.metadata, "icc_profile": first.iccprofile, **_resolution(first)}
@@ -54,17 +56,16 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
     return Samples(values, len(stack.shape), orientation, metadata, stack.axes, notes)
 
 
-def encode(
-    values: Array, colour: bool, has_alpha: bool, leading: int, axes: str, metadata: Mapping[str, Any]
-) -> memoryview:
-    """Encode samples of any kind; pages along the `leading` axes, which `axes` names if it is known what they are."""
+def encode(samples: Samples) -> memoryview:
+    """Encode samples of any kind; pages along the leading axes."""
     import tifffile
 
-    options: dict[str, Any] = {"photometric": "rgb" if colour else "minisblack"}
+    metadata = samples.metadata
+    options: dict[str, Any] = {"photometric": "rgb" if samples.colour else "minisblack"}
     options["iccprofile"] = metadata.get("icc_profile")
-    if colour or has_alpha:
+    if samples.channels > 1:
         options["planarconfig"] = "contig"
-    if has_alpha:
+    if samples.has_alpha:
         options["extrasamples"] = [STRAIGHT]
     if "resolution" in metadata:
         x, y, unit = metadata["resolution"]
@@ -75,24 +76,23 @@ def encode(
         options["extratags"] = [(words.XMP_TAG, 1, len(xmp), xmp, True)]
     block = metadata.get("exif", b"")
     options["byteorder"] = exif.byte_order(block) or "="
-    options.update(_described(values, colour, has_alpha, leading, axes, metadata))
+    options.update(_described(samples))
     out = io.BytesIO()
-    tifffile.imwrite(out, values, software=False, **options)
+    tifffile.imwrite(out, samples.values, software=False, **options)
     exif.into_tiff(out, block)
     return out.getbuffer()
 
 
-def _described(
-    values: Array, colour: bool, has_alpha: bool, leading: int, axes: str, metadata: Mapping[str, Any]
-) -> dict[str, Any]:
+def _described(samples: Samples) -> dict[str, Any]:
     """How the axes are told: as OME-TIFF or ImageJ if the file was that, else as tifffile does, or not at all."""
-    samples = values.shape[-1] if colour or has_alpha else 1
-    if "ome" in metadata and (xml := ome.fitted(metadata["ome"], values, samples)):
+    values, metadata, axes = samples.values, samples.metadata, samples.axes or ""
+    if "ome" in metadata and (xml := ome.fitted(metadata["ome"], values, samples.channels)):
         return {"description": xml, "metadata": None}
-    letters = axes + "YX" + "S" * (samples > 1) if len(axes) == leading else None
-    if "imagej" in metadata and letters and not has_alpha and (not colour or values.dtype == np.uint8):
+    letters = axes + "YX" + "S" * (samples.channels > 1) if len(axes) == samples.leading else None
+    eight_bit = not samples.has_alpha and (not samples.colour or values.dtype == np.uint8)  # what ImageJ's colours are
+    if "imagej" in metadata and letters and eight_bit:
         return {"imagej": True, "metadata": {**_escaped(metadata["imagej"]), "axes": letters}}
-    if leading > 1 or axes or "shaped" in metadata:
+    if samples.leading > 1 or axes or "shaped" in metadata:
         return {"metadata": {**metadata.get("shaped", {}), **({"axes": letters} if letters else {})}}
     return {"metadata": None}
 
@@ -100,19 +100,16 @@ def _described(
 def _escaped(told: Mapping[str, Any]) -> dict[str, Any]:
     """ImageJ's words with those of its description in ASCII, as it writes micrometres itself: "\\u00B5m"."""
 
-    def plain(key: str, value: Any) -> Any:
-        if not isinstance(value, str) or key in WIDE:
-            return value
-        return "".join(letter if letter.isascii() else f"\\u{ord(letter) & 0xFFFF:04X}" for letter in value)
+    def plain(text: str) -> str:
+        return "".join(letter if letter.isascii() else f"\\u{ord(letter) & 0xFFFF:04X}" for letter in text)
 
-    return {key: plain(key, value) for key, value in told.items() if key.isascii()}
+    narrow = {key for key, value in told.items() if isinstance(value, str)} - WIDE
+    return {key: plain(value) if key in narrow else value for key, value in told.items() if key.isascii()}
 
 
 def _not_words(page: Any) -> set[int]:
     """Tags by which microscopes and scanners tell how their file is laid out: ours will not be, or is told anew."""
-    if not page.flags:
-        return set()
-    return {exif.DESCRIPTION, exif.SOFTWARE} | ({exif.GPS} if page.is_sis else set())
+    return {exif.DESCRIPTION, exif.SOFTWARE, *([exif.GPS] if page.is_sis else [])} if page.flags else set()
 
 
 def _resolution(page: Any) -> dict[str, Any]:
@@ -123,10 +120,9 @@ def _resolution(page: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if unit in (2, 3):
         found["dpi"] = clean_dpi(page.get_resolution(2))
-    with contextlib.suppress(ZeroDivisionError, TypeError, ValueError):
-        x, y = (float(value) for value in page.resolution)
-        if unit != 2 and 0 < x < 2**32 and 0 < y < 2**32 and (x, y) != (1, 1):  # 1 is what is written for nothing
-            found["resolution"] = (x, y, unit)
+    xy = clean_dpi(page.resolution, 2**32)
+    if unit != 2 and xy and xy != (1, 1):  # 1 is what is written for nothing
+        found["resolution"] = (*xy, unit)
     return found
 
 
@@ -157,7 +153,7 @@ class Stack:
 
 def _stack(tif: Any, fp: BinaryIO, max_pixels: int) -> Stack:
     """The pages of the first series, neither thumbnails nor masks; refuses files that are cut short."""
-    size = fp.seek(0, os.SEEK_END)
+    end = fp.seek(0, os.SEEK_END)
     every: list[Any] = list(tif.pages)
     # tifffile gives the pages it could reach; a chain that does not end in 0 was cut.
     fp.seek(tif.pages.next_page_offset or 0)
@@ -167,20 +163,21 @@ def _stack(tif: Any, fp: BinaryIO, max_pixels: int) -> Stack:
     if not pages:
         raise RefusedError("holds no full-size image; convert it to a plain TIFF or PNG")
     first = pages[0]
-    wide, high = int(first.imagewidth), int(first.imagelength)  # damage can make them tuples
-    check_size(wide, high, 1, max_pixels)
+    size = int(first.imagewidth), int(first.imagelength)  # damage can make them tuples
+    check_size(size, max_pixels)
     stack = _by_ome(first, pages, every) if first.is_ome else _by_series(tif, pages)
     if len(pages) < len(every):
         stack = replace(stack, notes=(*stack.notes, "thumbnails or masks in the file are not kept"))
-    check_size(wide, high, prod(stack.shape), max_pixels)
-    if any(_layout(page) != _layout(first) for page in stack.pages):
+    check_size(size, max_pixels, prod(stack.shape))
+    kind = attrgetter("shape", "axes", "dtype", "bitspersample", "photometric")
+    if any(kind(page) != kind(first) for page in stack.pages):
         raise RefusedError("has pages of different kinds; save them as separate files")
     for page in stack.pages:
         spans = zip(page.dataoffsets, page.databytecounts, strict=True)
-        if any(start + length > size for start, length in spans):
+        if any(start + length > end for start, length in spans):
             raise RefusedError("is cut short, pixels are missing; save or copy it again")
     whole = stack.under_one_header
-    if whole is not None and whole.dataoffset + whole.nbytes > size:
+    if whole is not None and whole.dataoffset + whole.nbytes > end:
         raise RefusedError("is cut short, pages are missing; save or copy it again")
     return stack
 
@@ -205,16 +202,17 @@ def _by_series(tif: Any, pages: list[Any]) -> Stack:
     """As tifffile finds it in ImageJ's files, its own, and those of many instruments."""
     first, series = pages[0], tif.series[0]
     ends = len(first.axes)
-    told = series.axes.endswith(first.axes) and series.shape[-ends:] == first.shape
-    if series.kind in ("generic", "uniform") or not told:
-        _check_images(tif, first, len(pages))
+    fits = series.axes.endswith(first.axes) and series.shape[-ends:] == first.shape
+    told = fits and series.kind not in ("generic", "uniform")
+    lead = [(a, n) for a, n in zip(series.axes[:-ends], series.shape[:-ends], strict=True) if n > 1]
+    axes, shape = "".join(axis for axis, _ in lead), tuple(number for _, number in lead)
+    count = prod(shape) if told else len(pages)
+    if first.is_imagej and (tif.imagej_metadata or {}).get("images", 1) > count * first.samplesperpixel:
+        raise RefusedError("is cut short, pages are missing; save or copy it again")
+    if not told:
         if series.size > first.size * len(pages):
             raise RefusedError("keeps a stack under one header; save it as a plain TIFF stack")
         return _flat(pages)
-    lead = [(a, n) for a, n in zip(series.axes[:-ends], series.shape[:-ends], strict=True) if n > 1]
-    axes, shape = "".join(axis for axis, _ in lead), tuple(number for _, number in lead)
-    count = prod(shape)
-    _check_images(tif, first, count)
     metadata, notes = _told_by(tif, series.kind)
     if series.kind == "shaped" and len(tif.series) > 1:
         notes = (*notes, left_behind(len(tif.series) - 1, "series", "series"))
@@ -235,30 +233,12 @@ def _by_series(tif: Any, pages: list[Any]) -> Stack:
     return Stack(pages, shape, None if unknown else axes, metadata, notes, order, whole)
 
 
-def _check_images(tif: Any, first: Any, count: int) -> None:
-    """Refuse a stack of ImageJ's with fewer pages than it speaks of."""
-    told = tif.imagej_metadata or {}
-    if first.is_imagej and told.get("images", 1) > count * first.samplesperpixel:
-        raise RefusedError("is cut short, pages are missing; save or copy it again")
-
-
 def _told_by(tif: Any, kind: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What else a file of this kind says, and what of it is left behind."""
     told = {"imagej": lambda: tif.imagej_metadata, "shaped": lambda: tif.shaped_metadata[0]}.get(kind)
     if told is None:
         return {}, (f"the {kind.upper()} metadata is not kept",)
     return {kind: {key: value for key, value in told().items() if key not in COUNTED}}, ()
-
-
-def _contiguous(series: Any, page: Any) -> list[Array]:
-    """The pages of a stack under one header."""
-    if not _by_tifffile(page):
-        raise RefusedError("keeps a compressed stack under one header; save it as a plain TIFF stack")
-    return [_expanded(one, page) for one in series.asarray().reshape(-1, *page.shape)]
-
-
-def _layout(page: Any) -> tuple[Any, ...]:
-    return page.shape, page.axes, page.dtype, page.bitspersample, page.photometric
 
 
 def _check(page: Any) -> None:
