@@ -9,7 +9,7 @@ from cosparse.kernels.compiling import inlined
 
 @inlined
 def log2(t):  # type: ignore[no-untyped-def]
-    """Base-2 logarithm of a positive normal float32, error below 3e-7.
+    """Base-2 logarithm of a positive normal float32, error below 4e-7.
 
     The exponent is read off the bits; log2(1+y)/y of the mantissa 1+y is a polynomial of degree 7
     (Chebyshev fit on [0, 1]). Unlike libm's it vectorises.
