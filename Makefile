@@ -1,16 +1,20 @@
 # make demo: repair a picture.  make test: run every test.  make lint: what CI checks beside them.
+# make quick: the tests without browser, Dask cluster, data or long work (pytest's markers), in a minute or so: while writing.
 # make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint clean browser golden pictures
+.PHONY: demo test quick lint clean browser golden pictures
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
 
 test: $(VENV)/.tests browser
 	$(BIN)/python -m pytest
+
+quick: $(VENV)/.tests
+	$(BIN)/python -m pytest -m "not (browser or dask or data or slow)"
 
 # The web page is tested in a real Chromium, the one of the system.
 browser:

@@ -15,11 +15,27 @@ settings.register_profile("cosparse", deadline=None, max_examples=40, derandomiz
 settings.load_profile("cosparse")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+# What a fixture needs, its tests need: their markers.
+MARKERS = {
+    "chromium": "browser",
+    "server": "slow",
+    "separate": "dask",
+    "apart": "dask",
+    "local": "dask",
+    "data": "data",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The web page's pictures in the documentation are drawn on demand."""
     parser.addoption("--studio-pictures", metavar="FOLDER", help="draw the web page in all its states into FOLDER")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for fixture in MARKERS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKERS[fixture])
 
 
 @pytest.fixture(scope="session")

@@ -8,15 +8,14 @@ import os
 import subprocess
 import sys
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forks import blas_threads, forking
 from skimage.data import camera
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import cosparse
 from cosparse.kernels import threads
@@ -37,20 +36,6 @@ def repairs_digest(_=None) -> str:
         cosparse.upscale(image[:32, :32], 2, quality="fast"),
     )
     return hashlib.sha256(b"".join(result.tobytes() for result in results)).hexdigest()
-
-
-def blas_threads():
-    return [
-        (library["filepath"], library["num_threads"]) for library in threadpool_info() if library["user_api"] == "blas"
-    ]
-
-
-@contextmanager
-def forking():
-    """Python 3.12 warns of any fork beside threads; that it works here is what is tested."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
-        yield
 
 
 def test_the_same_bytes_from_eight_threads_at_a_time():

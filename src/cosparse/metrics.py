@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.io.values import default_range
+from cosparse.io.values import checked_range, default_range
 
 
 def _pair(
@@ -16,17 +16,12 @@ def _pair(
         raise ValueError(f"a, b: shapes differ, {first.shape} and {second.shape}")
     if first.size == 0:
         raise ValueError("a, b: are empty")
-    if data_range is None:
-        span = default_range(first, name="a")
-        if default_range(second, name="b") != span:
-            raise ValueError(
-                f"a, b: {first.dtype} and {second.dtype} values have different ranges; bring both to one scale and "
-                "pass data_range"
-            )
-    else:
-        span = float(data_range)
-    if not (span > 0 and np.isfinite(span)):
-        raise ValueError(f"data_range: must be positive and finite, got {data_range!r}")
+    span = checked_range(first, data_range, "a")
+    if data_range is None and default_range(second, name="b") != span:
+        raise ValueError(
+            f"a, b: {first.dtype} and {second.dtype} values have different ranges; bring both to one scale and "
+            "pass data_range"
+        )
     return first.astype(float), second.astype(float), span
 
 
@@ -91,16 +86,5 @@ def ssim(a: ArrayLike, b: ArrayLike, *, data_range: float | None = None, channel
     sides = [side for axis, side in enumerate(first.shape) if axis != (channel_axis or 0) % first.ndim]
     if min(first.shape if channel_axis is None else sides) < 11:
         raise ValueError(f"a: SSIM compares windows of 11x11 pixels, the image is {first.shape}")
-    return float(
-        structural_similarity(
-            first,
-            second,
-            data_range=span,
-            channel_axis=channel_axis,
-            gaussian_weights=True,
-            sigma=1.5,
-            use_sample_covariance=False,
-            K1=0.01,
-            K2=0.03,
-        )
-    )
+    as_published = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "K1": 0.01, "K2": 0.03}
+    return float(structural_similarity(first, second, data_range=span, channel_axis=channel_axis, **as_published))

@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
-import os
 import re
-import stat
 import struct
-import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
-import tifffile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image, ImageOps
+from picture_files import encoded, png, tiff
+from PIL import Image
 from pixels import noise, same
 
-from cosparse.io.find import find_images, unread_files
-from cosparse.io.formats import UNREAD
 from cosparse.io.picture import Picture, read_grey, read_greys, read_image, write_image
 from cosparse.io.values import default_range
 
 ICC = bytes(range(256)) * 2  # carried, not understood
 EXIF = b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 274, 3, 1, 6, 0, 0)  # turned by 90
-
-
-def encoded(array, format="png", **options):
-    out = io.BytesIO()
-    image = array if isinstance(array, Image.Image) else Image.fromarray(array)
-    image.save(out, format, **options)
-    return out.getvalue()
-
-
-def tiff(array, **options):
-    out = io.BytesIO()
-    tifffile.imwrite(out, array, metadata=None, **options)
-    return out.getvalue()
-
-
-def png(header, rows, *chunks):
-    """Return a PNG from its header fields and unfiltered rows, for what Pillow cannot write."""
-    parts = [(b"IHDR", struct.pack(">IIBBBBB", *header, 0, 0, 0)), *chunks]
-    parts += [(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))), (b"IEND", b"")]
-    packed = (struct.pack(">I", len(b)) + t + b + struct.pack(">I", zlib.crc32(t + b)) for t, b in parts)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
 
 
 @settings(max_examples=150, deadline=None)
@@ -83,96 +55,6 @@ def test_jpeg_is_near_lossless(tmp_path, shape):
     assert np.abs(back.pixels.astype(int) - pixels).max() <= 4
 
 
-@pytest.mark.parametrize("interlaced", [False, True])
-def test_16_bit_colour_png_of_another_writer(interlaced):
-    pixels = noise((1, 1, 3), np.uint16)  # one pixel: Adam7 has one pass, so the rows are the same
-    data = png((1, 1, 16, 2), [pixels.astype(">u2").tobytes()])
-    if interlaced:
-        head = data[12:28] + b"\1"
-        data = data[:12] + head + struct.pack(">I", zlib.crc32(head)) + data[33:]
-    same(read_image(data).pixels, pixels)
-
-
-def test_palette_bits_and_transparent_keys_are_expanded():
-    colours = noise((6, 5, 3))
-    paletted = Image.fromarray(colours).quantize(30)
-    same(read_image(encoded(paletted)).pixels, np.array(paletted.convert("RGB")))
-    keyed = read_image(encoded(paletted, transparency=bytes(range(30))))
-    same(keyed.alpha, np.array(paletted))
-    same(read_image(encoded(paletted, "tiff")).pixels, np.array(paletted.convert("RGB")))
-    bits = np.eye(9, dtype=bool)
-    for format in ("png", "bmp", "tiff"):
-        same(np.atleast_3d(read_image(encoded(bits, format)).pixels)[..., 0], bits * np.uint8(255))
-    four = read_image(png((2, 1, 4, 0), [b"\x5f"], (b"tRNS", b"\0\x05")))  # 4-bit grey 5 is "nothing"
-    same(four.pixels, np.array([[85, 255]], np.uint8))
-    same(four.alpha, np.array([[0, 255]], np.uint8))
-    deep = png((1, 2, 16, 2), [b"\1\2\3\4\5\6", b"\1\2\3\4\5\7"], (b"tRNS", b"\1\2\3\4\5\6"))
-    same(read_image(deep).alpha, np.array([[0], [65535]], np.uint16))
-
-
-def test_tiff_kinds():
-    grey = noise((7, 5))
-    same(read_image(tiff(255 - grey, photometric="miniswhite")).pixels, grey)
-    same(read_image(tiff(grey, compression="zlib", predictor=2)).pixels, grey)
-    for mode, array in {
-        "L": grey,
-        "I;16": noise((7, 5), np.uint16),
-        "F": noise((7, 5), "f4"),
-    }.items():
-        assert Image.fromarray(array).mode == mode
-        same(read_image(encoded(array, "tiff", compression="tiff_lzw")).pixels, array)
-    planes = noise((3, 7, 5), np.uint16)
-    data = tiff(planes, photometric="rgb", planarconfig="separate")
-    same(read_image(data).pixels, np.moveaxis(planes, 0, -1))
-    same(read_image(tiff(np.array([[0, 65535]], np.int32))).pixels, np.array([[0, 65535]], np.uint16))
-    half = np.array([[[100, 50, 0, 128]]], np.uint8)  # premultiplied
-    data = tiff(half, photometric="rgb", extrasamples=[1])
-    same(read_image(data).pixels, np.array([[[199, 100, 0]]], np.uint8))
-    thumbnail = io.BytesIO()
-    with tifffile.TiffWriter(thumbnail) as writer:
-        writer.write(grey, metadata=None)
-        writer.write(grey[::2, ::2], subfiletype=1, metadata=None)
-    same(read_image(thumbnail.getvalue()).pixels, grey)
-
-
-def test_lzw_16_bit_colour_tiff(tmp_path):
-    """No LZW in tifffile without its optional codecs, no 16-bit colour in Pillow: yet no loss."""
-    pixels = noise((4, 5, 3), np.uint16)
-    codes = [256, *pixels.tobytes(), 257]  # clear, literals, end: a valid if poor LZW stream
-    bits = "".join(f"{code:09b}" for code in codes)
-    packed = int(bits.ljust(-len(bits) % 8 + len(bits), "0"), 2).to_bytes(-(-len(bits) // 8), "big")
-    out = io.BytesIO()
-    layout = {"shape": pixels.shape, "dtype": "<u2", "byteorder": "<", "photometric": "rgb"}
-    tifffile.imwrite(out, iter([packed]), **layout, compression="zlib", metadata=None)
-    out.seek(0)
-    with tifffile.TiffFile(out) as tif:
-        at = tif.pages[0].tags["Compression"].valueoffset
-    data = out.getvalue()
-    data = data[:at] + b"\5\0" + data[at + 2 :]
-    same(read_image(data).pixels, pixels)
-    (tmp_path / "lzw.tif").write_bytes(data)  # libtiff reads a real file another way
-    same(read_image(tmp_path / "lzw.tif").pixels, pixels)
-
-
-@pytest.mark.parametrize(("values", "expected"), [
-    ([0, 1], 1), ([0, np.nan], 1), ([np.nan, np.nan], 1), ([0, np.inf, 0.5], 1), ([0, 200], 255), ([-0.1, 1.3], 1),
-    ([-40, 290], 255), ([0] * 99 + [4000] * 99, 4000), ([-1000] * 9 + [3000] * 9, 4000), ([-1000, -1000], 255),
-    ([0.5] * 299 + [900], 1),  # a single hot pixel says nothing
-])  # fmt: skip
-def test_range_of_a_float_tiff(values, expected):
-    picture = read_image(tiff(np.array([values], np.float32)))
-    assert picture.data_range == expected
-    np.testing.assert_array_equal(picture.pixels, np.array([values], np.float32))
-
-
-def test_noise_does_not_change_the_range():
-    """Over ten times: a large file is judged by a sample."""
-    clean = np.linspace(0, 1, 1200 * 1000, dtype=np.float32).reshape(1200, 1000)
-    noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape, np.float32)
-    for scale in (1.0, 255.0):
-        assert read_image(tiff(scale * noisy)).data_range == scale == read_image(tiff(scale * clean)).data_range
-
-
 def test_the_range_can_be_said():
     deep = noise((6, 5), np.uint16) >> 4
     assert read_image(tiff(deep), data_range=4095).data_range == 4095
@@ -195,89 +77,16 @@ def test_greys_of_every_page():
         read_grey(out.getvalue())
 
 
-# --- formats that are read and not written ----------------------------------------------------
-
-
-@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
-@pytest.mark.parametrize("format", ["webp", "avif", "gif"])
-def test_other_formats_are_read(format, mode):
-    pixels = np.kron(noise((3, 4, len(mode))), np.ones((8, 8, 1), np.uint8))
-    pixels[..., 3:] = np.where(pixels[..., 3:] > 100, 255, 0)  # a GIF knows no half
-    options = {} if format == "gif" else {"lossless": True} if format == "webp" else {"quality": 100}
-    data = encoded(pixels, format, **options)
-    picture = read_image(data, name="photograph.jpg")  # known by content
-    with Image.open(io.BytesIO(data)) as image:
-        want = np.array(image.convert(mode))
-    same(picture.pixels, want[..., :3])
-    assert (picture.format, picture.channel_axis, picture.notes) == (format, -1, ())
-    if mode == "RGBA":
-        same(picture.alpha, want[..., 3])
-    if format == "webp":
-        same(picture.pixels[pixels[..., -1] > 0], pixels[pixels[..., -1] > 0][:, :3])
-    with pytest.raises(ValueError, match=f"cannot write format '{format}'; write PNG or TIFF"):
-        write_image(io.BytesIO(), picture.pixels, like=picture)
-
-
-@pytest.mark.parametrize("format", ["webp", "avif"])
-def test_orientation_and_metadata_of_other_formats(format):
-    pixels = np.kron(noise((2, 3, 3)), np.ones((16, 16, 1), np.uint8))
-    exif = Image.Exif()
-    exif[274], exif[271] = 6, "Maker"
-    data = encoded(pixels, format, exif=exif, icc_profile=ICC, quality=100)
-    with Image.open(io.BytesIO(data)) as image:
-        want = np.array(ImageOps.exif_transpose(image).convert("RGB"))
-    picture = read_image(data)
-    same(picture.pixels, want)
-    out = io.BytesIO()
-    write_image(out, picture.pixels, like=picture, format="jpeg")
-    with Image.open(out) as image:
-        assert (image.getexif()[271], image.getexif().get(274, 1)) == ("Maker", 1)
-        assert image.info["icc_profile"] == ICC
-
-
-@pytest.mark.parametrize("format", ["webp", "avif", "gif", "mpo"])
-def test_of_several_frames_the_first(format):
-    frames = [Image.fromarray(np.full((16, 16, 3), level, np.uint8)) for level in (0, 120, 240)]
-    data = encoded(frames[0], format, save_all=True, append_images=frames[1:])
-    picture = read_image(data)
-    assert picture.pixels.max() < 20 and not picture.stack
-    assert picture.notes == ("2 other frames in the file are not kept",)
-
-
-def test_deep_avif_is_said_to_be_cut():
-    data = bytearray(encoded(noise((16, 16, 3)), "avif"))
-    assert not read_image(bytes(data)).notes
-    data[data.index(b"av1C") + 6] |= 0x40  # Pillow writes none of more than 8 bits: so its headers say
-    at = data.index(b"pixi") + 9
-    data[at : at + 3] = b"\x0a\x0a\x0a"
-    assert "its 10 or 12 bits are read as 8" in read_image(bytes(data)).notes
-
-
-def test_what_a_folder_gives(tmp_path):
-    for name, format in {"a.png": "png", "b.webp": "webp", "c.avif": "avif", "d.GIF": "gif", "e.jpg": "jpeg"}.items():
-        (tmp_path / name).write_bytes(encoded(GREY, format))
-    for name in ("raw.NEF", "x.psd", "deep/y.jp2", ".hidden.cr2", "notes.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(b"something")
-    assert [path.name for path in find_images(tmp_path)] == ["a.png", "b.webp", "c.avif", "d.GIF", "e.jpg"]
-    assert [path.name for path in unread_files(tmp_path)] == ["y.jp2", "raw.NEF", "x.psd"]
-    assert all(path.suffix.lower() in UNREAD for path in unread_files(tmp_path))
-    assert unread_files(tmp_path / "a.png") == []
-
-
-@pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.parametrize("format", ["png", "jpeg", "tiff"])
-def test_orientation_is_applied_and_reset(orientation, format):
-    grey = np.kron(np.arange(6).reshape(2, 3) * 50, np.ones((8, 8))).astype(np.uint8)
-    exif = Image.Exif()
-    exif[274], exif[271] = orientation, "Maker"
-    with Image.open(io.BytesIO(encoded(grey, format, exif=exif))) as image:
-        want = np.array(ImageOps.exif_transpose(image))
-    picture = read_image(encoded(grey, format, exif=exif))
-    np.testing.assert_allclose(picture.pixels, want)
-    kept = Image.Exif()
-    kept.load(picture.metadata["exif"])
-    assert (kept[274], kept[271]) == (1, "Maker")
+def test_read_grey(tmp_path):
+    write_image(tmp_path / "a.png", np.full((3, 4, 3), [65535, 0, 0], np.uint16))
+    np.testing.assert_allclose(read_grey(tmp_path / "a.png"), np.full((3, 4), 255 * 0.2125), rtol=1e-5)
+    stack = noise((5, 20, 30), np.uint16)
+    write_image(tmp_path / "a.tif", stack)
+    pages = read_greys(tmp_path / "a.tif")
+    np.testing.assert_allclose(pages, stack / 257, rtol=1e-5)
+    assert len(pages) == 5 and pages[0].dtype == np.float32
+    with pytest.raises(ValueError, match=r"a\.tif: holds 5 pages; give a single picture"):
+        read_grey(tmp_path / "a.tif")
 
 
 @pytest.mark.parametrize(("format", "dtype"), [
@@ -295,76 +104,6 @@ def test_metadata_is_kept(format, dtype):
     assert kept.get("exif") == (None if format == "bmp" else upright)
     write_image(out := io.BytesIO(), noise((6, 4)), like=source, format="png")
     assert "icc_profile" not in read_image(out.getvalue()).metadata  # made for RGB
-
-
-def test_alpha_follows_dtype_and_must_fit(tmp_path):
-    like = Picture(noise((4, 4)), np.full((4, 4), 51, np.uint8))
-    write_image(tmp_path / "a.png", noise((4, 4, 3), np.uint16), like=like)
-    same(read_image(tmp_path / "a.png").alpha, np.full((4, 4), 13107, np.uint16))
-    with pytest.raises(ValueError, match=r"a\.png: .*like\.alpha is \(4, 4\)"):
-        write_image(tmp_path / "a.png", noise((8, 8)), like=like)
-    wider = dataclasses.replace(like, alpha=np.full((8, 8), 7, np.uint8))
-    write_image(tmp_path / "a.png", noise((8, 8)), like=wider)
-    assert read_image(tmp_path / "a.png").alpha.shape == (8, 8)
-
-
-@pytest.mark.parametrize(("name", "pixels", "says"), [
-    ("a.jpg", noise((4, 4, 4)), "JPEG cannot hold transparency; write PNG or TIFF"),
-    ("a.bmp", noise((4, 4, 4)), "BMP cannot hold transparency; write PNG or TIFF"),
-    ("a.jpg", noise((4, 4), np.uint16), "JPEG cannot hold 16 bits; write PNG or TIFF"),
-    ("a.png", noise((4, 4), np.float32), "PNG cannot hold floats; write TIFF"),
-    ("a.png", noise((2, 4, 5)), "PNG cannot hold a stack; write TIFF"),
-    ("a.gif", noise((4, 4)), "cannot write format '.gif'"),
-    ("a", noise((4, 4)), "cannot write format ''"),
-    ("a.png", np.zeros((4, 4), int), "cannot write int64 pixels"),
-    ("a.png", np.zeros((0, 4), np.uint8), "cannot write shape"),
-    ("a.jpg", np.zeros((1, 70000), np.uint8), "cannot be written as JPEG"),
-])  # fmt: skip
-def test_what_a_format_cannot_hold(tmp_path, name, pixels, says):
-    with pytest.raises(ValueError) as caught:
-        write_image(tmp_path / name, pixels)
-    assert f"{tmp_path / name}: {says}" in str(caught.value)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("failure", [OSError(28, "No space left"), KeyboardInterrupt()])
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, failure):
-    write_image(tmp_path / "a.png", noise((4, 4)))
-    before = (tmp_path / "a.png").read_bytes()
-    really = Path.write_bytes
-
-    def half(self, data):
-        really(self, data[:20])
-        raise failure
-
-    monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(type(failure), match=r"a\.png" if isinstance(failure, OSError) else None):
-        write_image(tmp_path / "a.png", noise((9, 9)))
-    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
-    assert (tmp_path / "a.png").read_bytes() == before
-
-
-@pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and links")
-def test_permissions_links_and_devices(tmp_path):
-    old = os.umask(0o027)
-    try:
-        write_image(tmp_path / "a.png", noise((4, 4)))
-    finally:
-        os.umask(old)
-    assert stat.S_IMODE((tmp_path / "a.png").stat().st_mode) == 0o640
-    (tmp_path / "link.png").symlink_to("a.png")
-    write_image(tmp_path / "link.png", noise((5, 5)))
-    assert (tmp_path / "link.png").is_symlink()
-    assert stat.S_IMODE((tmp_path / "a.png").stat().st_mode) == 0o640
-    os.mkfifo(tmp_path / "pipe")
-    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    write_image(tmp_path / "pipe", noise((5, 5)), format="png")
-    assert read_image(os.read(reader, 9999)).pixels.shape == (5, 5)
-    os.close(reader)
-    with pytest.raises(FileNotFoundError, match="none"):
-        write_image(tmp_path / "none" / "a.png", noise((4, 4)))
-    with pytest.raises(IsADirectoryError):
-        write_image(tmp_path, noise((4, 4)), format="png")
 
 
 GREY, STACK = noise((40, 40)), noise((5, 20, 30), np.uint16)
@@ -410,23 +149,6 @@ def test_a_bad_file_is_named_in_one_line(tmp_path, name):
         assert says in message
         assert "\n" not in message
         assert ";" in message  # what to do
-
-
-def test_paths_that_cannot_be_read(tmp_path, monkeypatch):
-    for path, error in [
-        ("none.png", FileNotFoundError),
-        (".", IsADirectoryError),
-        ("\0", ValueError),
-    ]:
-        with pytest.raises(error, match=r"; "):
-            read_image(tmp_path / path if path != "\0" else path)
-
-    def refuse(*_):
-        raise PermissionError(13, "denied")
-
-    monkeypatch.setattr("builtins.open", refuse)
-    with pytest.raises(PermissionError, match=r"a\.png: may not be read"):
-        read_image(tmp_path / "a.png")
 
 
 def test_max_pixels_counts_pages_and_can_be_raised():

@@ -1,13 +1,13 @@
-"""Between what files hold and what the kernels work on, and which files are images."""
+"""Between what files hold and what the kernels work on; which value is white."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from pixels import noise, same
+from picture_files import tiff
+from pixels import same
 
-from cosparse.io.find import find_images
-from cosparse.io.picture import read_grey, read_greys, write_image
+from cosparse.io.picture import read_image
 from cosparse.io.values import default_range, from_working, to_working
 
 
@@ -55,43 +55,20 @@ def test_values_that_are_refused(image, options, says):
         to_working(image, name="photo", **options)
 
 
-def test_read_grey(tmp_path):
-    write_image(tmp_path / "a.png", np.full((3, 4, 3), [65535, 0, 0], np.uint16))
-    np.testing.assert_allclose(read_grey(tmp_path / "a.png"), np.full((3, 4), 255 * 0.2125), rtol=1e-5)
-    stack = noise((5, 20, 30), np.uint16)
-    write_image(tmp_path / "a.tif", stack)
-    pages = read_greys(tmp_path / "a.tif")
-    np.testing.assert_allclose(pages, stack / 257, rtol=1e-5)
-    assert len(pages) == 5 and pages[0].dtype == np.float32
-    with pytest.raises(ValueError, match=r"a\.tif: holds 5 pages; give a single picture"):
-        read_grey(tmp_path / "a.tif")
+@pytest.mark.parametrize(("values", "expected"), [
+    ([0, 1], 1), ([0, np.nan], 1), ([np.nan, np.nan], 1), ([0, np.inf, 0.5], 1), ([0, 200], 255), ([-0.1, 1.3], 1),
+    ([-40, 290], 255), ([0] * 99 + [4000] * 99, 4000), ([-1000] * 9 + [3000] * 9, 4000), ([-1000, -1000], 255),
+    ([0.5] * 299 + [900], 1),  # a single hot pixel says nothing
+])  # fmt: skip
+def test_range_of_a_float_tiff(values, expected):
+    picture = read_image(tiff(np.array([values], np.float32)))
+    assert picture.data_range == expected
+    np.testing.assert_array_equal(picture.pixels, np.array([values], np.float32))
 
 
-def test_find_images(tmp_path):
-    for name in [
-        "b.PNG",
-        "a.tif",
-        "deep/c.jpg",
-        ".hid.png",
-        ".dir/d.png",
-        "notes.txt",
-        "none/x.txt",
-    ]:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-
-    def found(*paths):
-        return [p.relative_to(tmp_path).as_posix() for p in find_images([tmp_path / p for p in paths])]
-
-    assert found(".") == ["a.tif", "b.PNG", "deep/c.jpg"]
-    assert found("*") == ["a.tif", "b.PNG"]
-    assert found("deep/c.jpg", "notes.txt", "**/*.jpg") == ["deep/c.jpg", "notes.txt"]
-    assert found(".dir") == [".dir/d.png"]
-    assert find_images(str(tmp_path / "a.tif")) == [tmp_path / "a.tif"]
-    for bad, error in [
-        ("none", ValueError),
-        ("*.xyz", ValueError),
-        ("gone.png", FileNotFoundError),
-    ]:
-        with pytest.raises(error, match=bad.replace("*", r"\*")):
-            found(bad)
+def test_noise_does_not_change_the_range():
+    """Over ten times: a large file is judged by a sample."""
+    clean = np.linspace(0, 1, 1200 * 1000, dtype=np.float32).reshape(1200, 1000)
+    noisy = clean + 0.1 * np.random.default_rng(0).standard_normal(clean.shape, np.float32)
+    for scale in (1.0, 255.0):
+        assert read_image(tiff(scale * noisy)).data_range == scale == read_image(tiff(scale * clean)).data_range

@@ -52,7 +52,7 @@ def answer(x):
 
 
 def test_an_edit_reaches_what_was_inlined_into_other_files(tmp_path):
-    """As in our kernels, where `curvature` inlines functions of `fused`."""
+    """As in our kernels, which inline the functions of `elementary`."""
     package, caches = tmp_path / "small", tmp_path / "caches"
     (package / "kernels").mkdir(parents=True)
     shutil.copy(compiling.__file__, package / "kernels")

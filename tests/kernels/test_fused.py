@@ -1,4 +1,4 @@
-"""The fused kernels against their definition, and the definition against loops anyone can check."""
+"""The fused kernels against their definition."""
 
 from __future__ import annotations
 
@@ -6,37 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_cases import penalties, random_weights, seeds, shapes, strided_patches, whole_numbers
 
 from cosparse import Penalty, sample_patches
 from cosparse.kernels import fused, reference
 from cosparse.operator import cosine_atoms
 from cosparse.penalty import LOG
-
-PENALTIES = [
-    Penalty.log(5e3),
-    Penalty.log(0.1),
-    Penalty.pnorm(),
-    Penalty.pnorm(1.0, 1e-2),
-    Penalty.pnorm(0.1, 1e-4),
-]
-penalties = st.sampled_from(PENALTIES)
-seeds = st.integers(0, 2**31)
-
-
-def whole_numbers(seed, shape, largest, scale):
-    """Random multiples of `scale`, so few of them that products and sums are exact in float32.
-
-    What differs between the twins is then their own arithmetic: near v = 0 the slope of the p-norm
-    would turn the last bit of a rounded response into an error that is nobody's fault.
-    """
-    numbers = np.random.default_rng(seed).integers(-largest, largest + 1, shape)
-    return (numbers * scale).astype(np.float32)
-
-
-def random_weights(seed, k):
-    weights = np.random.default_rng(seed + 1).random(k).astype(np.float32)
-    weights[:: max(2, k)] = 0  # an atom may be switched off
-    return weights
 
 
 def assert_twins(fast, slow, responses, terms):
@@ -86,24 +61,6 @@ def test_patch_sparsity_as_in_learning(photograph, penalty, square):
     )
     assert value == pytest.approx(exact, rel=1e-6)
     assert np.linalg.norm(gradient - exact_gradient) <= 1e-5 * np.linalg.norm(exact_gradient)
-
-
-side = st.sampled_from([1, 2, 3, 4, 5, 6, 8])  # 8 has a loop of its own
-sides = st.tuples(side, side)
-
-
-@st.composite
-def strided_patches(draw):
-    """A patch, not always square, and strides from 1 to its sides."""
-    height, width = draw(sides)
-    return (height, width), (draw(st.integers(1, height)), draw(st.integers(1, width)))
-
-
-# From a single pixel, through less than a patch, to more than one band and more than one tile.
-shapes = st.one_of(
-    st.tuples(st.integers(1, 9), st.integers(1, 9)),
-    st.sampled_from([(1, 1), (1, 300), (40, 1), (33, 17), (50, 260), (18, 530)]),
-)
 
 
 def part_of(count):
@@ -167,59 +124,6 @@ def test_the_product_under_a_shared_logarithm_never_overflows(power, shape, seed
     assert value == pytest.approx(exact, rel=1e-5)
 
 
-@given(
-    shape=st.tuples(st.integers(1, 7), st.integers(1, 7)),
-    patch_stride=strided_patches(),
-    seed=seeds,
-)
-def test_analyse_is_what_its_definition_says(shape, patch_stride, seed):
-    """Patch (a, b) starts at (a·down - height//2, b·across - width//2); outside, the nearest."""
-    (height, width), (down, across) = patch_stride
-    rng = np.random.default_rng(seed)
-    atoms, image = rng.standard_normal((2, height * width)), rng.standard_normal(shape)
-    responses = reference.analyse(atoms, image, (height, width), (down, across))
-    for a, row in enumerate(responses):
-        for b, response in enumerate(row):
-            rows = np.clip(a * down - height // 2 + np.arange(height), 0, shape[0] - 1)
-            columns = np.clip(b * across - width // 2 + np.arange(width), 0, shape[1] - 1)
-            np.testing.assert_allclose(response, atoms @ image[np.ix_(rows, columns)].ravel(), atol=1e-12)
-
-
-@given(shape=shapes, patch_stride=strided_patches(), seed=seeds)
-def test_synthesise_is_the_adjoint_of_analyse(shape, patch_stride, seed):
-    patch, stride = patch_stride
-    rng = np.random.default_rng(seed)
-    atoms, image = rng.standard_normal((3, patch[0] * patch[1])), rng.standard_normal(shape)
-    forward = reference.analyse(atoms, image, patch, stride)
-    responses = rng.standard_normal(forward.shape)
-    back = reference.synthesise(atoms, responses, shape, patch, stride)
-    scale = np.linalg.norm(forward) * np.linalg.norm(responses)
-    assert abs(np.vdot(forward, responses) - np.vdot(image, back)) <= 1e-12 * scale
-
-
-@given(extent=st.integers(1, 70), size=st.integers(1, 10), data=st.data())
-def test_every_pixel_is_seen(extent, size, data):
-    """No pixel is left out at any stride up to the side; away from the border all fare alike."""
-    stride = data.draw(st.integers(1, size))
-    count = reference.positions(extent, stride)
-    before, after = reference.padding(extent, size, stride)
-    assert before == size // 2 and after >= 0
-    seen = np.zeros(before + extent + after, int)
-    for number in range(count):
-        seen[number * stride : number * stride + size] += 1
-    own = seen[before : before + extent]
-    assert own.min() >= 1
-    inner = own[size : extent - size]
-    # Where the stride divides the side, the two bounds are one number.
-    assert ((inner >= size // stride) & (inner <= -(-size // stride))).all()
-    if stride == 1:
-        assert count == extent
-    # Folding the repeated pixels onto their source loses none of what they saw.
-    padded = np.tile(seen, (3, 1)).astype(float)
-    folded = reference.fold_border(padded, (3, extent), (0, size // 2))
-    assert folded.sum() == 3 * count * size
-
-
 @pytest.mark.parametrize("penalty", [Penalty.log(0.1), Penalty.pnorm()], ids=str)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_not_finite_is_seen(penalty, bad):
@@ -232,19 +136,3 @@ def test_what_is_not_finite_is_seen(penalty, bad):
     assert np.isnan(fused.image_sparsity(atoms, weights, image, (3, 3), (1, 1), *arguments)[0])
     patches = image[:, :9].copy()
     assert np.isnan(fused.patch_sparsity(atoms, weights, patches, *arguments, False)[0])
-
-
-@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
-def test_image_gradient_has_taylor_slope_two(photograph, penalty, taylor_slope):
-    rng = np.random.default_rng(2)
-    image = photograph[30:50, 30:55].astype(float) / 25
-    atoms, weights = rng.standard_normal((7, 12)), rng.random(7)
-    direction = rng.standard_normal(image.shape)
-    arguments = (3, 4), (2, 1), penalty.code, penalty.nu, penalty.p
-    rate = np.vdot(reference.image_sparsity(atoms, weights, image, *arguments)[1], direction)
-    slope = taylor_slope(
-        lambda t: reference.image_sparsity(atoms, weights, image + t * direction, *arguments)[0],
-        rate,
-        1e-5 * 0.5 ** np.arange(5),
-    )
-    assert 1.9 < slope < 2.1

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from forks import blas_threads, forking
+from threadpoolctl import threadpool_limits
 
 import cosparse
 from cosparse import Penalty
@@ -40,20 +40,6 @@ def kernels_digest() -> str:
     ):
         digest.update(repr(value).encode() + gradient.tobytes())
     return digest.hexdigest()
-
-
-def blas_threads():
-    return [
-        (library["filepath"], library["num_threads"]) for library in threadpool_info() if library["user_api"] == "blas"
-    ]
-
-
-@contextmanager
-def forking():
-    """Python 3.12 warns of any fork beside threads; that it works here is what is tested."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
-        yield
 
 
 @contextmanager

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cosparse.io.pixel_size import turned
-
-Array = npt.NDArray[Any]
+from cosparse.io.values import Array, default_range
 
 
 class RefusedError(ValueError):
     """A reason worded for the user, to which the file's name is then prefixed."""
 
 
+@contextmanager
+def naming(shown: str, otherwise: str) -> Iterator[None]:
+    """Begin the message of every error with the file's name; with `otherwise` if it is not one of ours.
+
+    A damaged file makes decoders raise nearly anything: it all becomes a ValueError of one line.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except RefusedError as error:
+        raise ValueError(f"{shown}: {error}") from None
+    except Exception as error:
+        raise ValueError(f"{shown}: {otherwise.format(one_line(error))}") from error
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Decoded samples, alpha included, (h, w[, c]) after `leading` axes of pages.
+    """Samples as they come from a file or go into one, alpha included, (h, w[, c]) after `leading` axes of pages.
 
     `axes` has a letter for each leading axis, None where the file does not say; `notes` say what was left behind.
     """
@@ -36,8 +52,16 @@ class Samples:
         """1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha."""
         return int(self.values.shape[-1]) if self.values.ndim - self.leading == 3 else 1
 
+    @property
+    def colour(self) -> bool:
+        return self.channels >= 3
+
+    @property
+    def has_alpha(self) -> bool:
+        return self.channels in (2, 4)
+
     def upright(self) -> Samples:
-        """Turned the right way up, without metadata that says nothing."""
+        """Turned the right way up, of a type that can be stored, without metadata that says nothing."""
         values, row, column = self.values, self.leading, self.leading + 1
         metadata = {key: value for key, value in self.metadata.items() if value}
         if self.orientation >= 5:
@@ -47,15 +71,14 @@ class Samples:
             values = np.flip(values, column)
         if self.orientation in (3, 4, 7, 8):
             values = np.flip(values, row)
-        return replace(self, values=values, orientation=1, metadata=metadata)
+        return replace(self, values=storable(values), orientation=1, metadata=metadata)
 
     def split(self) -> tuple[Array, Array | None]:
         """The pixels, and the transparency if there is any."""
-        values = storable(self.values)
-        if self.channels in (1, 3):
-            return np.ascontiguousarray(values), None
-        pixels = values[..., 0] if self.channels == 2 else values[..., :3]
-        return np.ascontiguousarray(pixels), np.ascontiguousarray(values[..., -1])
+        if not self.has_alpha:
+            return np.ascontiguousarray(self.values), None
+        pixels = self.values[..., :3] if self.colour else self.values[..., 0]
+        return np.ascontiguousarray(pixels), np.ascontiguousarray(self.values[..., -1])
 
 
 def storable(values: Array) -> Array:
@@ -77,14 +100,18 @@ def storable(values: Array) -> Array:
     return values.astype(target, copy=False)
 
 
-def joined(pixels: Array, alpha: Array | None, grey: int | None) -> tuple[Array, bool, int]:
-    """Return storable samples with alpha as last channel, whether colour, and how many axes lead.
+def from_bits(values: Array) -> Array:
+    """Of 1 bit, black and white; others as they are."""
+    return values.astype(np.uint8) * np.uint8(255) if values.dtype == bool else values
+
+
+def joined(pixels: Array, alpha: Array | None, grey: int | None) -> Samples:
+    """Return storable samples with alpha as last channel.
 
     The last of three axes or more is colour if 3 or 4 long, unless pixels of at most `grey` axes are known to be grey.
     """
-    if pixels.dtype == bool:
-        pixels = pixels.astype(np.uint8) * np.uint8(255)
-    elif pixels.dtype.kind == "f":
+    pixels = from_bits(pixels)
+    if pixels.dtype.kind == "f":
         pixels = pixels.astype(np.float32)
     elif pixels.dtype.kind != "u" or pixels.dtype.itemsize > 2:
         raise RefusedError(f"cannot write {pixels.dtype} pixels; convert to uint8, uint16 or float32")
@@ -101,34 +128,32 @@ def joined(pixels: Array, alpha: Array | None, grey: int | None) -> tuple[Array,
             )
         alpha = _rescaled(alpha, pixels.dtype)[..., None]
         pixels = np.concatenate([pixels if colour else pixels[..., None], alpha], axis=-1)
-    return np.ascontiguousarray(pixels), colour, leading
+    return Samples(np.ascontiguousarray(pixels), leading)
 
 
 def _rescaled(alpha: Array, dtype: np.dtype[Any]) -> Array:
     """The same transparency in another type."""
     if alpha.dtype == dtype:
         return alpha
-    old, new = (np.iinfo(d).max if d.kind == "u" else 1.0 for d in (alpha.dtype, dtype))
-    values: Array = alpha * (new / old)
+    values: Array = alpha * (default_range(dtype) / default_range(alpha))
     return (np.rint(values) if dtype.kind == "u" else values).astype(dtype)
 
 
 def straight(values: Array) -> Array:
     """Colours divided by the alpha they were multiplied with, as Mac software stores them."""
-    whole = values.dtype.kind == "u"
-    top = np.iinfo(values.dtype).max if whole else 1.0
-    part = values[..., -1:] / top
-    colours = values[..., :-1]
+    colours, alpha = values[..., :-1], values[..., -1:]
+    top = default_range(values)
+    part = alpha / top
     colours = np.divide(colours, part, out=np.zeros(colours.shape), where=part > 0)
-    if whole:
+    if values.dtype.kind == "u":
         colours = np.rint(np.minimum(colours, top))
-    return np.concatenate([colours.astype(values.dtype), values[..., -1:]], axis=-1)
+    return np.concatenate([colours.astype(values.dtype), alpha], axis=-1)
 
 
-def check_size(width: int, height: int, pages: int, max_pixels: int) -> None:
+def check_size(size: tuple[int, int], max_pixels: int, pages: int = 1) -> None:
     """Refuse an image that would not fit in memory, before it is decoded."""
-    if width * height * pages > max_pixels:
-        shape = f"{width}x{height}" + (f"x{pages}" if pages > 1 else "")
+    if size[0] * size[1] * pages > max_pixels:
+        shape = f"{size[0]}x{size[1]}" + (f"x{pages}" if pages > 1 else "")
         raise RefusedError(f"is {shape} pixels, over the limit of {max_pixels}; raise max_pixels")
 
 

@@ -10,6 +10,8 @@ from typing import BinaryIO
 from cosparse.io.atomic import replacing
 from cosparse.io.decoded import one_line
 
+PathLike = str | os.PathLike[str]
+
 
 def shown_name(name: object) -> str:
     """Return a file's name as one line, whatever characters it has."""
@@ -17,7 +19,7 @@ def shown_name(name: object) -> str:
     return text if text.isprintable() else ascii(text)
 
 
-def open_file(path: str | os.PathLike[str], shown: str) -> BinaryIO:
+def open_file(path: PathLike, shown: str) -> BinaryIO:
     """Open to read."""
     try:
         if os.path.isdir(path):  # Windows would say that permission is denied

@@ -14,16 +14,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-ORIENTATION, DESCRIPTION, SOFTWARE, EXIF, GPS, INTEROPERABILITY, MAKER_NOTE = (
-    274, 270, 305, 34665, 34853, 40965, 37500,
-)  # fmt: skip
+ORIENTATION, DESCRIPTION, SOFTWARE = 274, 270, 305
+EXIF, GPS, INTEROPERABILITY, MAKER_NOTE, THUMBNAIL, THUMBNAIL_LENGTH = 34665, 34853, 40965, 37500, 513, 514
 # What may stand in the first directory of any picture: description, make, model, orientation, software, date, artist,
 # computer, rating, copyright, Windows' title, comment, author, keywords and subject. The rest of it is about pixels.
 FIRST = frozenset(
     {DESCRIPTION, 271, 272, ORIENTATION, SOFTWARE, 306, 315, 316, 18246, 18249, 33432, *range(40091, 40096), EXIF, GPS}
 )
 BELOW = {0: {EXIF, GPS}, EXIF: {INTEROPERABILITY}}  # what other directories a directory has
-THUMBNAIL, THUMBNAIL_LENGTH = 513, 514
 PREFIX = b"Exif\0\0"
 # Bytes of a value by its type: byte, text, short, long, rational, signed ones, undefined, floats, directory, UTF-8.
 SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 129: 1}
@@ -43,29 +41,14 @@ class Entry:
 Directory = dict[int, Entry]
 
 
-@dataclass(frozen=True)
 class Layout:
     """How numbers stand in a file: byte order "<" or ">", and whether it is a BigTIFF."""
 
-    order: str
-    big: bool = False
-
-    @property
-    def room(self) -> int:
-        """Bytes of an offset, and so of a value that stands in its entry."""
-        return 8 if self.big else 4
-
-    @property
-    def offset(self) -> str:
-        return self.order + ("Q" if self.big else "I")
-
-    @property
-    def length(self) -> str:
-        return self.order + ("Q" if self.big else "H")
-
-    @property
-    def entry(self) -> str:
-        return self.order + ("HHQ8s" if self.big else "HHI4s")
+    def __init__(self, order: str, big: bool = False) -> None:
+        self.order, self.big = order, big
+        self.room = 8 if big else 4  # bytes of an offset, and so of a value that stands in its entry
+        forms = ("Q", "Q", "HHQ8s") if big else ("I", "H", "HHI4s")
+        self.offset, self.length, self.entry = (order + form for form in forms)
 
 
 def from_tiff(fp: BinaryIO, at: int, layout: Layout, without: Collection[int] = ()) -> bytes:
@@ -91,21 +74,15 @@ def into_tiff(out: io.BytesIO, block: bytes) -> None:
         added[ORIENTATION] = Entry(3, 1, struct.pack(byte_order(block) + "H", 1))
     with out.getbuffer() as view:
         layout = Layout(byte_order(block), big=bytes(view[2:4]) in (b"+\0", b"\0+"))
-    header = 8 if layout.big else 4
-    out.seek(header)
+    out.seek(layout.room)  # where the header says, in either kind of TIFF, where the first directory is
     (first,) = struct.unpack(layout.offset, out.read(layout.room))
     entries, following = _entries(out, first, layout)
     page: Directory = {tag: Entry(*entry) for tag, entry in entries.items()}
     at = out.seek(0, os.SEEK_END)
     at += out.write(b"\0" * (-at % 8))  # directories begin at even places, those of a BigTIFF at eighths
     out.write(_packed(added | page, layout, at, following))
-    out.seek(header)
+    out.seek(layout.room)
     out.write(struct.pack(layout.offset, at))
-
-
-def whole(block: bytes) -> bytes:
-    """A block with the prefix that JPEG wants, which other formats leave out."""
-    return block if block.startswith(PREFIX) or not byte_order(block) else PREFIX + block
 
 
 def byte_order(block: bytes) -> str:
@@ -127,45 +104,43 @@ def shortened(block: bytes, limit: int) -> bytes:
 
 
 def upright(block: bytes) -> tuple[int, bytes]:
-    """Return the orientation, and the block with that tag set to 1, other bytes as they were."""
-    start = len(PREFIX) if block.startswith(PREFIX) else 0
-    order = byte_order(block)
-    with contextlib.suppress(struct.error):
-        if order:
-            at = start + struct.unpack_from(order + "I", block, start + 4)[0]
-            for index in range(struct.unpack_from(order + "H", block, at)[0]):
-                entry = at + 2 + 12 * index
-                tag, kind = struct.unpack_from(order + "HH", block, entry)
-                if tag == ORIENTATION:
-                    form = order + {1: "B", 4: "I"}.get(kind, "H")
-                    fixed = bytearray(block)
-                    value = int(struct.unpack_from(form, block, entry + 8)[0])
-                    struct.pack_into(form, fixed, entry + 8, 1)
-                    return (value if 1 <= value <= 8 else 1), bytes(fixed)
-    return 1, block
+    """Return the orientation that a block tells, and the block to keep: upright, without the thumbnail.
 
-
-def without_thumbnail(block: bytes) -> bytes:
-    """The block without the small picture some cameras put there, which would still show what was painted out.
-
-    Its place is blanked and its directory unlinked; other bytes stay where they were, as a maker's note relies on.
+    It begins with the prefix that JPEG wants, which other formats leave out. Other bytes stay where they were, as a
+    maker's note relies on.
     """
-    start = len(PREFIX) if block.startswith(PREFIX) else 0
-    layout, body = Layout(byte_order(block)), bytearray(block[start:])
-    with contextlib.suppress(*BROKEN):
-        if layout.order:
-            (first,) = struct.unpack_from(layout.offset, body, 4)
-            (number,) = struct.unpack_from(layout.length, body, first)
-            second = _entries(io.BytesIO(body), first, layout)[1]
-            if second:
-                entries = _entries(io.BytesIO(body), second, layout)[0]
-                if {THUMBNAIL, THUMBNAIL_LENGTH} <= entries.keys():
-                    at, length = (
-                        struct.unpack(layout.offset, entries[tag][2])[0] for tag in (THUMBNAIL, THUMBNAIL_LENGTH)
-                    )
-                    body[at : at + length] = bytes(len(body[at : at + length]))
-                struct.pack_into(layout.offset, body, first + 2 + 12 * number, 0)
-    return block[:start] + bytes(body)
+    if not byte_order(block):
+        return 1, block
+    layout, body = Layout(byte_order(block)), bytearray(block.removeprefix(PREFIX))
+    orientation = 1
+    with contextlib.suppress(struct.error):
+        (first,) = struct.unpack_from(layout.offset, body, 4)
+        (number,) = struct.unpack_from(layout.length, body, first)
+        with contextlib.suppress(*BROKEN):
+            _blank_thumbnail(body, layout, first, number)
+        for entry in range(first + 2, first + 2 + 12 * number, 12):
+            tag, kind = struct.unpack_from(layout.order + "HH", body, entry)
+            if tag == ORIENTATION:
+                form = layout.order + {1: "B", 4: "I"}.get(kind, "H")
+                (value,) = struct.unpack_from(form, body, entry + 8)
+                struct.pack_into(form, body, entry + 8, 1)
+                orientation = value if 1 <= value <= 8 else 1
+                break
+    return orientation, PREFIX + bytes(body)
+
+
+def _blank_thumbnail(body: bytearray, layout: Layout, first: int, number: int) -> None:
+    """Blank the small picture some cameras put there, which would still show what was painted out; unlink it too.
+
+    The directory before it is at `first` and has `number` entries.
+    """
+    second = _entries(io.BytesIO(body), first, layout)[1]
+    if second:
+        entries = _entries(io.BytesIO(body), second, layout)[0]
+        if {THUMBNAIL, THUMBNAIL_LENGTH} <= entries.keys():
+            at, length = (struct.unpack(layout.offset, entries[tag][2])[0] for tag in (THUMBNAIL, THUMBNAIL_LENGTH))
+            body[at : at + length] = bytes(len(body[at : at + length]))
+        struct.pack_into(layout.offset, body, first + 2 + 12 * number, 0)
 
 
 def _parsed(block: bytes, wanted: Collection[int] | None = None) -> Directory:

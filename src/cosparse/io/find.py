@@ -7,10 +7,8 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from cosparse.io.disk import shown_name
+from cosparse.io.disk import PathLike, shown_name
 from cosparse.io.formats import READ_ONLY, UNREAD, readable
-
-PathLike = str | os.PathLike[str]
 
 
 def find_images(paths: PathLike | Iterable[PathLike]) -> list[Path]:

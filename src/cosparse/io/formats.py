@@ -6,21 +6,15 @@ Pillow and tifffile are imported where used, so that importing the package is fa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from cosparse.io import exif, heif, pillow, png16, tiff
-from cosparse.io.decoded import Array, RefusedError, Samples, joined, one_line
+from cosparse.io.decoded import RefusedError, Samples, naming
 
-__all__ = [
-    "READ_ONLY", "SUFFIXES", "UNREAD", "Array", "RefusedError", "Samples", "decode", "encode", "joined", "losses",
-    "one_line", "readable",
-]  # fmt: skip
-
-SUFFIXES = {
-    ".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".bmp": "bmp", ".tif": "tiff", ".tiff": "tiff",
-}  # fmt: skip
+SUFFIXES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".bmp": "bmp", ".tif": "tiff", ".tiff": "tiff"}
 # What is read besides, and written as one of those.
 READ_ONLY = {
     ".webp": "webp", ".avif": "avif", ".gif": "gif", ".mpo": "jpeg", ".heic": "heic", ".heif": "heic", ".hif": "heic",
@@ -41,18 +35,21 @@ _MAGIC = {
     b"MM\0*": "tiff", b"II+\0": "tiff", b"MM\0+": "tiff", b"GIF87a": "gif", b"GIF89a": "gif",
 }  # fmt: skip
 _BRANDS = {"avif": {b"avif", b"avis"}, "heic": {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1"}}
-# What the formats that are written hold of a picture's metadata.
-_HOLDS = {
-    "png": {"dpi", "exif", "icc_profile", "xmp", "text"},
-    "jpeg": {"dpi", "exif", "icc_profile", "xmp", "comment"},
-    "bmp": {"dpi"},
-    "tiff": {"dpi", "exif", "icc_profile", "xmp", "resolution", "ome", "imagej", "shaped"},
+# What each of a picture's metadata is called, and which of the formats that are written hold it.
+_METADATA = {
+    "dpi": ("the resolution", {"png", "jpeg", "bmp", "tiff"}),
+    "exif": ("EXIF", {"png", "jpeg", "tiff"}),
+    "icc_profile": ("the colour profile", {"png", "jpeg", "tiff"}),
+    "xmp": ("XMP", {"png", "jpeg", "tiff"}),
+    "text": ("PNG text", {"png"}),
+    "comment": ("the comment", {"jpeg"}),
+    "resolution": ("the resolution", {"tiff"}),
+    "ome": ("OME-XML", {"tiff"}),
+    "imagej": ("ImageJ's metadata", {"tiff"}),
+    "shaped": ("what the file says of its axes", {"tiff"}),
 }
-_CALLED = {
-    "dpi": "the resolution", "exif": "EXIF", "icc_profile": "the colour profile", "xmp": "XMP", "text": "PNG text",
-    "comment": "the comment", "resolution": "the resolution", "ome": "OME-XML", "imagej": "ImageJ's metadata",
-    "shaped": "what the file says of its axes",
-}  # fmt: skip
+# Bytes of them that a segment of a JPEG holds; the address of the standard stands before XMP.
+_LONGEST = {"exif": 65533, "comment": 65533, "xmp": 65533 - 29}
 
 
 def readable(suffix: str) -> bool:
@@ -61,23 +58,23 @@ def readable(suffix: str) -> bool:
     return kind is not None and (kind != "heic" or heif.installed())
 
 
+def _kept(metadata: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """What a format holds of a picture's metadata."""
+    held = {key: metadata[key] for key, (_, formats) in _METADATA.items() if key in metadata and kind in formats}
+    if kind == "jpeg":
+        held["exif"] = exif.shortened(held.get("exif", b""), _LONGEST["exif"])
+        return {key: value for key, value in held.items() if value and len(value) <= _LONGEST.get(key, len(value))}
+    return held
+
+
 def losses(metadata: Mapping[str, Any], kind: str) -> tuple[str, ...]:
     """What of a picture's metadata a format cannot hold, a line each."""
-    name, held = kind.upper(), _HOLDS[kind]
-    lost = [_CALLED[key] for key in _CALLED if metadata.get(key) and key not in held]
-    if "dpi" in metadata and "dpi" in held and "the resolution" in lost:
-        lost.remove("the resolution")  # it is told as dpi
-    lines = [f"{what} cannot be kept in {name}" for what in lost]
-    if kind == "jpeg":
-        block = metadata.get("exif", b"")
-        short = exif.shortened(block, pillow.LONGEST)
-        if len(short) < len(block):
-            what = "the maker's note" if short else "EXIF"
-            lines.append(f"{what} is too long for JPEG and cannot be kept")
-        for key, longest in (("xmp", pillow.LONGEST_XMP), ("comment", pillow.LONGEST)):
-            if len(metadata.get(key, b"")) > longest:
-                lines.append(f"{_CALLED[key]} is too long for JPEG and cannot be kept")
-    return tuple(lines)
+    held, name = _kept(metadata, kind), kind.upper()
+    told = metadata.keys() - ({"resolution"} if "dpi" in metadata else set())  # the same in other words
+    lost = [key for key in _METADATA if key in told and metadata[key] and held.get(key) is not metadata[key]]
+    never = [f"{_METADATA[key][0]} cannot be kept in {name}" for key in lost if kind not in _METADATA[key][1]]
+    long = ["the maker's note" if key in held else _METADATA[key][0] for key in lost if kind in _METADATA[key][1]]
+    return (*never, *(f"{what} is too long for {name} and cannot be kept" for what in long))
 
 
 def decode(fp: BinaryIO, shown: str, max_pixels: int) -> tuple[str, Samples]:
@@ -89,21 +86,14 @@ def decode(fp: BinaryIO, shown: str, max_pixels: int) -> tuple[str, Samples]:
     if kind is None:
         raise ValueError(f"{shown}: not a {NAMES} by its content; convert it to PNG")
     fp.seek(0)
-    try:
-        if kind == "tiff":
-            return kind, tiff.decode(fp, max_pixels).upright()
-        if kind == "heic":
-            return kind, heif.decode(fp, max_pixels).upright()
-        return kind, pillow.decode(fp, kind, head, max_pixels).upright()
-    except MemoryError:
-        raise
-    except RefusedError as error:
-        raise ValueError(f"{shown}: {error}") from None
-    except Exception as error:  # a damaged file makes decoders raise nearly anything
-        raise ValueError(
-            f"{shown}: cannot be decoded as {kind.upper()} ({one_line(error)}); it is damaged "
-            "or cut short, save or copy it again"
-        ) from error
+    otherwise = f"cannot be decoded as {kind.upper()} ({{}}); it is damaged or cut short, save or copy it again"
+    with naming(shown, otherwise):
+        if kind in ("tiff", "heic"):
+            samples = (tiff if kind == "tiff" else heif).decode(fp, max_pixels)
+        else:
+            samples = pillow.decode(fp, kind, head, max_pixels)
+        samples = samples.upright()
+    return kind, samples
 
 
 def _kind(head: bytes) -> str | None:
@@ -117,20 +107,18 @@ def _kind(head: bytes) -> str | None:
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def encode(
-    kind: str, values: Array, colour: bool, leading: int, axes: str, metadata: Mapping[str, Any]
-) -> bytes | memoryview:
-    """Encode uint8, uint16 or float32 samples, alpha last; refuse what the format would lose.
+def encode(kind: str, samples: Samples) -> bytes | memoryview:
+    """Encode uint8, uint16 or float32 samples; refuse what the format would lose.
 
     Of the metadata it holds what it can: see :func:`losses`.
     """
-    has_alpha = values.ndim - leading == 3 and values.shape[-1] in (2, 4)
+    metadata = _kept(samples.metadata, kind)
     if kind == "tiff":
-        return tiff.encode(values, colour, has_alpha, leading, axes, metadata)
-    name = kind.upper()
-    if leading:
+        return tiff.encode(replace(samples, metadata=metadata))
+    name, values = kind.upper(), samples.values
+    if samples.leading:
         raise RefusedError(f"{name} cannot hold a stack; write TIFF")
-    if kind != "png" and has_alpha:
+    if kind != "png" and samples.has_alpha:
         raise RefusedError(f"{name} cannot hold transparency; write PNG or TIFF")
     if values.dtype.kind == "f":
         raise RefusedError(f"{name} cannot hold floats; write TIFF, or convert to uint8")

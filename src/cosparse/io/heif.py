@@ -8,7 +8,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cosparse.io import exif, words
-from cosparse.io.decoded import Array, RefusedError, Samples, check_size, left_behind, straight
+from cosparse.io.decoded import RefusedError, Samples, check_size, left_behind, straight
+from cosparse.io.values import Array
 
 ASK = "install it with: pip install 'cosparse[heic]'"
 
@@ -26,15 +27,13 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
 
     found: Any = pi_heif.open_heif(fp, convert_hdr_to_8bit=False)
     image = found[found.primary_index]
-    width, height = image.size
-    check_size(width, height, 1, max_pixels)
+    check_size(image.size, max_pixels)
     values: Array = np.array(image)[:, : image.size[0]]  # a copy: the decoder's own memory goes with it
     if image.mode.startswith("RGBa"):
         values = straight(values)
     # The decoder has turned the pixels, whatever EXIF and XMP say.
-    block = exif.upright(exif.without_thumbnail(exif.whole(image.info.get("exif") or b"")))[1]
     metadata = {
-        "exif": block,
+        "exif": exif.upright(image.info.get("exif") or b"")[1],
         "icc_profile": image.info.get("icc_profile"),
         "xmp": words.upright_xmp(image.info.get("xmp")),
     }

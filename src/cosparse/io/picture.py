@@ -10,27 +10,19 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from cosparse.io.disk import open_file, save_file, shown_name
-from cosparse.io.formats import (
-    SUFFIXES,
-    Array,
-    RefusedError,
-    decode,
-    encode,
-    joined,
-    one_line,
-)
-from cosparse.io.formats import losses as metadata_losses
-from cosparse.io.values import checked_range, default_range, range_of_floats, to_working
+from cosparse.io import formats
+from cosparse.io.decoded import Samples, joined, naming
+from cosparse.io.disk import PathLike, open_file, save_file, shown_name
+from cosparse.io.values import Array, checked_range, default_range, range_of_floats, to_working
 
-PathLike = str | os.PathLike[str]
+Source = PathLike | bytes | BinaryIO
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +85,7 @@ class Picture:
 
 
 def read_image(
-    source: PathLike | bytes | BinaryIO,
-    *,
-    name: str | None = None,
-    max_pixels: int = 500_000_000,
-    data_range: float | None = None,
+    source: Source, *, name: str | None = None, max_pixels: int = 500_000_000, data_range: float | None = None
 ) -> Picture:
     """Read a PNG, JPEG, BMP, TIFF, WebP, AVIF, GIF or HEIC, known by its content and not by its suffix.
 
@@ -132,21 +120,27 @@ def read_image(
         data_range = checked_range(np.dtype(np.float32), data_range, "data_range")
     if isinstance(source, str | os.PathLike):
         shown = shown_name(name or source)
-        with open_file(source, shown) as handle:
-            return _picture(handle, shown, max_pixels, data_range)
-    data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else source.read()
-    return _picture(io.BytesIO(data), shown_name(name or "image"), max_pixels, data_range)
+        opened = open_file(source, shown)
+    else:
+        shown = shown_name(name or "image")
+        opened = io.BytesIO(source if isinstance(source, bytes | bytearray | memoryview) else source.read())
+    with opened as handle:
+        kind, samples = formats.decode(handle, shown, max_pixels)
+    pixels, alpha = samples.split()
+    if data_range is None:
+        data_range = range_of_floats(pixels) if pixels.dtype.kind == "f" else default_range(pixels)
+    axes = "" if samples.axes is None else samples.axes + "YX" + "S" * samples.colour
+    channel_axis, stack = -1 if samples.colour else None, samples.leading > 0
+    return Picture(pixels, alpha, channel_axis, stack, data_range, samples.metadata, kind, axes, samples.notes)
 
 
-def read_greys(
-    source: PathLike | bytes | BinaryIO, *, data_range: float | None = None
-) -> list[npt.NDArray[np.float32]]:
+def read_greys(source: Source, *, data_range: float | None = None) -> list[npt.NDArray[np.float32]]:
     """Read every page as (h, w) float32 on 0..255, the luma of colours. `data_range` as in :func:`read_image`."""
     picture = read_image(source, data_range=data_range)
     return [_grey(page, picture) for page in picture.pages]
 
 
-def read_grey(source: PathLike | bytes | BinaryIO) -> npt.NDArray[np.float32]:
+def read_grey(source: Source) -> npt.NDArray[np.float32]:
     """Read a single picture as (h, w) float32 on 0..255, the luma of a colour; a stack is refused."""
     picture = read_image(source)
     if picture.stack:
@@ -164,34 +158,8 @@ def _grey(page: Array, picture: Picture) -> npt.NDArray[np.float32]:
     return np.ascontiguousarray(rgb2gray(work), dtype=np.float32)
 
 
-def _picture(fp: BinaryIO, shown: str, max_pixels: int, data_range: float | None) -> Picture:
-    kind, samples = decode(fp, shown, max_pixels)
-    try:
-        pixels, alpha = samples.split()
-    except RefusedError as error:
-        raise ValueError(f"{shown}: {error}") from None
-    if data_range is None:
-        data_range = range_of_floats(pixels) if pixels.dtype.kind == "f" else default_range(pixels)
-    colour = samples.channels >= 3
-    return Picture(
-        pixels,
-        alpha,
-        -1 if colour else None,
-        samples.leading > 0,
-        data_range,
-        samples.metadata,
-        kind,
-        "" if samples.axes is None else samples.axes + "YX" + "S" * colour,
-        samples.notes,
-    )
-
-
 def write_image(
-    target: PathLike | BinaryIO,
-    pixels: npt.ArrayLike,
-    *,
-    like: Picture | None = None,
-    format: str | None = None,
+    target: PathLike | BinaryIO, pixels: npt.ArrayLike, *, like: Picture | None = None, format: str | None = None
 ) -> None:
     """Write uint8, uint16, bool or float pixels, whole or not at all.
 
@@ -217,30 +185,26 @@ def write_image(
     """
     path = target if isinstance(target, str | os.PathLike) else None
     shown, suffix = ("image", "") if path is None else (shown_name(path), Path(path).suffix)
-    asked = format or suffix or (like.format if like else "")
-    kind = _written(asked, shown)
-    try:
+    kind = _written(format or suffix or (like.format if like else ""), shown)
+    with naming(shown, f"cannot be written as {kind.upper()} ({{}})"):
         alpha = like.alpha if like else None
         grey = max(3, like.pixels.ndim) if like and like.stack and like.channel_axis is None else None
-        samples, colour, leading = joined(np.asarray(pixels), alpha, grey)
-        metadata, axes = dict(like.metadata) if like else {}, ""
-        if like and colour != (like.channel_axis is not None):
-            metadata.pop("icc_profile", None)  # a profile for grey is wrong on RGB, and the reverse
-        if like and samples.shape[:leading] == like.leading:
-            axes = like.axes[:leading]
-        else:  # words about other axes
-            metadata = {key: value for key, value in metadata.items() if key not in ("ome", "imagej", "shaped")}
-        data = encode(kind, samples, colour, leading, axes, metadata)
-    except MemoryError:
-        raise
-    except RefusedError as error:
-        raise ValueError(f"{shown}: {error}") from None
-    except Exception as error:
-        raise ValueError(f"{shown}: cannot be written as {kind.upper()} ({one_line(error)})") from error
+        samples = joined(np.asarray(pixels), alpha, grey)
+        data = formats.encode(kind, samples if like is None else _like(samples, like))
     if isinstance(target, str | os.PathLike):
         save_file(Path(os.path.realpath(target)), data, shown)  # a link stays one
     else:
         target.write(data)
+
+
+def _like(samples: Samples, like: Picture) -> Samples:
+    """The samples with axes and metadata of a picture, as far as these fit."""
+    same_axes = samples.values.shape[: samples.leading] == like.leading
+    wrong = set() if same_axes else {"ome", "imagej", "shaped"}  # words about other axes
+    if samples.colour != (like.channel_axis is not None):
+        wrong.add("icc_profile")  # a profile for grey is wrong on RGB, and the reverse
+    metadata = {key: value for key, value in like.metadata.items() if key not in wrong}
+    return replace(samples, axes=like.axes[: samples.leading] if same_axes else "", metadata=metadata)
 
 
 def losses(picture: Picture, format: str) -> tuple[str, ...]:
@@ -251,13 +215,13 @@ def losses(picture: Picture, format: str) -> tuple[str, ...]:
     >>> losses(Picture(np.zeros((4, 4), np.uint8), metadata={"comment": b"a bridge"}), "png")
     ('the comment cannot be kept in PNG',)
     """
-    return metadata_losses(picture.metadata, _written(format, "format"))
+    return formats.losses(picture.metadata, _written(format, "format"))
 
 
 def _written(asked: str, shown: str) -> str:
     """The format of a name or suffix, if it is one that is written."""
     suffix = "." + asked.lower().lstrip(".")
-    kind = SUFFIXES.get(suffix) or (suffix[1:] if suffix[1:] in SUFFIXES.values() else None)
-    if kind is None:
+    kind = formats.SUFFIXES.get(suffix, suffix[1:])
+    if kind not in formats.SUFFIXES.values():
         raise ValueError(f"{shown}: cannot write format {asked!r}; write PNG or TIFF, JPEG or BMP")
     return kind

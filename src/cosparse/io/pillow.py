@@ -13,22 +13,19 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cosparse.io import exif, words
-from cosparse.io.decoded import Array, RefusedError, Samples, check_size, left_behind
+from cosparse.io.decoded import RefusedError, Samples, check_size, from_bits, left_behind
 from cosparse.io.pixel_size import clean_dpi
-
-LONGEST = 65533  # bytes of a segment of a JPEG
-LONGEST_XMP = LONGEST - 29  # after the address of the standard that stands before it
+from cosparse.io.values import Array
 
 
 def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     """Decode a file of the format `kind` that begins with `head`; of several frames the first."""
     if kind == "webp":  # to open one is to make room for its pixels
-        check_size(*_webp_size(head), 1, max_pixels)
+        check_size(_webp_size(head), max_pixels)
     plugin = _plugin(kind)
     # Not Image.open: its own size limit is global, lower than ours, and a warning first.
     image = plugin(fp)
-    width, height = image.size
-    check_size(width, height, 1, max_pixels)
+    check_size(image.size, max_pixels)
     if kind == "png" and getattr(image, "n_frames", 1) > 1:
         raise RefusedError("is an animated PNG; save its frames as separate files")
     bits, colour = (head[24], head[25]) if kind == "png" else (8, 2)  # fixed places in the header
@@ -46,7 +43,7 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
     key = info.get("transparency")
     if key is not None and mode in ("1", "L", "I;16", "RGB"):
         values = _keyed(values, key, mode, bits)
-    orientation, block = exif.upright(exif.without_thumbnail(exif.whole(info.get("exif", b""))))
+    orientation, block = exif.upright(info.get("exif", b""))
     metadata = {
         "exif": block,
         "icc_profile": info.get("icc_profile"),
@@ -59,19 +56,14 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
 
 
 def encode(kind: str, values: Array, metadata: Mapping[str, Any]) -> memoryview:
-    """Encode 8-bit samples, or 16-bit grey as PNG."""
+    """Encode 8-bit samples, or 16-bit grey as PNG, with metadata that the format holds."""
     from PIL import Image
 
-    held = ("dpi",) if kind == "bmp" else ("dpi", "exif", "icc_profile")
-    options = {key: metadata[key] for key in held if key in metadata}
+    options = dict(metadata)
     if kind == "png":
         options["pnginfo"] = words.png_info(metadata)
     if kind == "jpeg":
         options.update(quality=95, subsampling=0)
-        options["exif"] = exif.shortened(metadata.get("exif", b""), LONGEST)
-        for key, longest in (("xmp", LONGEST_XMP), ("comment", LONGEST)):
-            if len(metadata.get(key, b"")) <= longest:
-                options[key] = metadata.get(key, b"")
     out = io.BytesIO()
     Image.fromarray(values).save(out, format=kind, **options)
     return out.getbuffer()
@@ -83,9 +75,9 @@ def _plugin(kind: str) -> Any:
 
     from PIL import features
 
-    name = {"png": "Png", "jpeg": "Jpeg", "bmp": "Bmp", "gif": "Gif", "webp": "WebP", "avif": "Avif"}[kind]
     if kind in ("webp", "avif") and kind not in features.get_supported_modules():
         raise RefusedError(f"is {kind.upper()}, which the installed Pillow cannot read; update it or convert to PNG")
+    name = "WebP" if kind == "webp" else kind.capitalize()
     return getattr(import_module(f"PIL.{name}ImagePlugin"), f"{name}ImageFile")
 
 
@@ -129,8 +121,7 @@ def array_of(image: Any) -> Array:
         image.load()
         see_through = image.mode == "PA" or "transparency" in image.info
         image = image.convert("RGBA" if see_through else "RGB")
-    array: Array = np.array(image)
-    return array.astype(np.uint8) * np.uint8(255) if array.dtype == bool else array
+    return from_bits(np.array(image))
 
 
 def one_byte(fp: BinaryIO, plugin: Any, frame: int, order: str) -> Array:

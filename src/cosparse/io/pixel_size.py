@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cosparse.io import ome
@@ -11,26 +11,26 @@ from cosparse.io import ome
 PLACES = ("ROI", "Overlays", "Plot")  # ImageJ's drawings, in pixels, in a form of its own
 
 
-def clean_dpi(dpi: Any) -> tuple[float, float] | None:
-    """A resolution that makes sense, or None."""
+def clean_dpi(dpi: Any, most: int = 2**16) -> tuple[float, float] | None:
+    """A resolution that makes sense, below `most`, or None."""
     with contextlib.suppress(TypeError, ValueError, ZeroDivisionError, OverflowError):
         x, y = (float(value) for value in dpi)
-        if 0 < x < 65536 and 0 < y < 65536:
+        if 0 < x < most and 0 < y < most:
             return x, y
     return None
 
 
+def _changed(metadata: Mapping[str, Any], **changes: Callable[[Any], Any]) -> dict[str, Any]:
+    """Metadata with those that are there changed, without what then makes no sense."""
+    new = {key: changes[key](value) if key in changes else value for key, value in metadata.items()}
+    return {key: value for key, value in new.items() if value is not None}
+
+
 def turned(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata of the same picture with rows as columns."""
-    new = dict(metadata)
-    if "dpi" in new:
-        new["dpi"] = new["dpi"][::-1]
-    if "resolution" in new:
-        x, y, unit = new["resolution"]
-        new["resolution"] = (y, x, unit)
-    if "ome" in new:
-        new["ome"] = ome.turned(new["ome"])
-    return new
+    return _changed(
+        metadata, dpi=lambda xy: xy[::-1], resolution=lambda told: (told[1], told[0], told[2]), ome=ome.turned
+    )
 
 
 def enlarged(metadata: Mapping[str, Any], factor: float) -> dict[str, Any]:
@@ -39,19 +39,15 @@ def enlarged(metadata: Mapping[str, Any], factor: float) -> dict[str, Any]:
     >>> enlarged({"dpi": (300.0, 300.0)}, 2)
     {'dpi': (600.0, 600.0)}
     """
-    new = dict(metadata)
-    if "dpi" in new:
-        new["dpi"] = clean_dpi(factor * value for value in new["dpi"])
-        if new["dpi"] is None:
-            del new["dpi"]
-    if "resolution" in new:
-        x, y, unit = new["resolution"]
-        new["resolution"] = (factor * x, factor * y, unit)
-    if "ome" in new:
-        new["ome"] = ome.enlarged(new["ome"], factor)
-    if "imagej" in new:
-        told = {key: value for key, value in new["imagej"].items() if key not in PLACES}
-        for key in {"xorigin", "yorigin"} & told.keys():
-            told[key] = told[key] * factor
-        new["imagej"] = told
-    return new
+
+    def imagej(told: Mapping[str, Any]) -> dict[str, Any]:
+        scaled = {key: told[key] * factor for key in ("xorigin", "yorigin") if key in told}
+        return {key: value for key, value in {**told, **scaled}.items() if key not in PLACES}
+
+    return _changed(
+        metadata,
+        dpi=lambda xy: clean_dpi(factor * value for value in xy),
+        resolution=lambda told: (factor * told[0], factor * told[1], told[2]),
+        ome=lambda xml: ome.enlarged(xml, factor),
+        imagej=imagej,
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cosparse.io.decoded import Array
+from cosparse.io.values import Array
 from cosparse.io.words import png_info
 
 

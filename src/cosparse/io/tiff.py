@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
+from operator import attrgetter
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from cosparse.io import exif, ome, pillow, words
-from cosparse.io.decoded import (
-    Array,
-    RefusedError,
-    Samples,
-    check_size,
-    left_behind,
-    one_line,
-    straight,
-)
+from cosparse.io.decoded import RefusedError, Samples, check_size, from_bits, left_behind, one_line, straight
 from cosparse.io.pixel_size import clean_dpi
+from cosparse.io.values import Array
 
 PREMULTIPLIED, STRAIGHT = 1, 2  # the kinds of alpha
 # Told anew by tifffile, or words of its own.
@@ -38,38 +31,41 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
     """Decode the full-size pages of the first series, which must all be alike."""
     import tifffile
 
-    # Without OME: see codecs.ome.
+    # Without OME: see the module ome.
     with tifffile.TiffFile(fp, is_ome=False, _multifile=False) as tif:
         stack = _stack(tif, fp, max_pixels)
         first = stack.pages[0]
+        for page in stack.pages:
+            _check(page)
         if stack.under_one_header is None:
-            decoded = [_page(fp, page, tifffile) for page in stack.pages]
+            decoded = [_page(fp, page) for page in stack.pages]
+        elif _by_tifffile(first):
+            decoded = [_expanded(one, first) for one in stack.under_one_header.asarray().reshape(-1, *first.shape)]
         else:
-            decoded = _contiguous(stack, first, tifffile)
+            raise RefusedError("keeps a compressed stack under one header; save it as a plain TIFF stack")
         if stack.order is not None:
             decoded = [decoded[number] for number in stack.order]
         metadata = {**stack.metadata, "icc_profile": first.iccprofile, **_resolution(first)}
-        metadata["xmp"] = words.upright_xmp(_bytes(first.tags.valueof(words.XMP_TAG)))
-        metadata["exif"] = exif.from_tiff(fp, first.offset, _numbers(tif), _not_words(first))
+        metadata["xmp"] = words.upright_xmp(first.tags.valueof(words.XMP_TAG))
+        layout = exif.Layout(tif.byteorder, tif.is_bigtiff)
+        metadata["exif"] = exif.from_tiff(fp, first.offset, layout, _not_words(first))
         # Pillow turns what it decodes, tifffile does not.
-        turned = not _by_tifffile(first, tifffile)
-        orientation = 1 if turned else int(first.tags.valueof(exif.ORIENTATION, 1))
+        orientation = int(first.tags.valueof(exif.ORIENTATION, 1)) if _by_tifffile(first) else 1
         notes = (*stack.notes, *_left_behind(first))
     values = np.stack(decoded).reshape(stack.shape + decoded[0].shape) if stack.shape else decoded[0]
     return Samples(values, len(stack.shape), orientation, metadata, stack.axes, notes)
 
 
-def encode(
-    values: Array, colour: bool, has_alpha: bool, leading: int, axes: str, metadata: Mapping[str, Any]
-) -> memoryview:
-    """Encode samples of any kind; pages along the `leading` axes, which `axes` names if it is known what they are."""
+def encode(samples: Samples) -> memoryview:
+    """Encode samples of any kind; pages along the leading axes."""
     import tifffile
 
-    options: dict[str, Any] = {"photometric": "rgb" if colour else "minisblack"}
+    metadata = samples.metadata
+    options: dict[str, Any] = {"photometric": "rgb" if samples.colour else "minisblack"}
     options["iccprofile"] = metadata.get("icc_profile")
-    if colour or has_alpha:
+    if samples.channels > 1:
         options["planarconfig"] = "contig"
-    if has_alpha:
+    if samples.has_alpha:
         options["extrasamples"] = [STRAIGHT]
     if "resolution" in metadata:
         x, y, unit = metadata["resolution"]
@@ -80,24 +76,23 @@ def encode(
         options["extratags"] = [(words.XMP_TAG, 1, len(xmp), xmp, True)]
     block = metadata.get("exif", b"")
     options["byteorder"] = exif.byte_order(block) or "="
-    options.update(_described(values, colour, has_alpha, leading, axes, metadata))
+    options.update(_described(samples))
     out = io.BytesIO()
-    tifffile.imwrite(out, values, software=False, **options)
+    tifffile.imwrite(out, samples.values, software=False, **options)
     exif.into_tiff(out, block)
     return out.getbuffer()
 
 
-def _described(
-    values: Array, colour: bool, has_alpha: bool, leading: int, axes: str, metadata: Mapping[str, Any]
-) -> dict[str, Any]:
+def _described(samples: Samples) -> dict[str, Any]:
     """How the axes are told: as OME-TIFF or ImageJ if the file was that, else as tifffile does, or not at all."""
-    samples = values.shape[-1] if colour or has_alpha else 1
-    if "ome" in metadata and (xml := ome.fitted(metadata["ome"], values, samples)):
+    values, metadata, axes = samples.values, samples.metadata, samples.axes or ""
+    if "ome" in metadata and (xml := ome.fitted(metadata["ome"], values, samples.channels)):
         return {"description": xml, "metadata": None}
-    letters = axes + "YX" + "S" * (samples > 1) if len(axes) == leading else None
-    if "imagej" in metadata and letters and not has_alpha and (not colour or values.dtype == np.uint8):
+    letters = axes + "YX" + "S" * (samples.channels > 1) if len(axes) == samples.leading else None
+    eight_bit = not samples.has_alpha and (not samples.colour or values.dtype == np.uint8)  # what ImageJ's colours are
+    if "imagej" in metadata and letters and eight_bit:
         return {"imagej": True, "metadata": {**_escaped(metadata["imagej"]), "axes": letters}}
-    if leading > 1 or axes or "shaped" in metadata:
+    if samples.leading > 1 or axes or "shaped" in metadata:
         return {"metadata": {**metadata.get("shaped", {}), **({"axes": letters} if letters else {})}}
     return {"metadata": None}
 
@@ -105,23 +100,16 @@ def _described(
 def _escaped(told: Mapping[str, Any]) -> dict[str, Any]:
     """ImageJ's words with those of its description in ASCII, as it writes micrometres itself: "\\u00B5m"."""
 
-    def plain(key: str, value: Any) -> Any:
-        if not isinstance(value, str) or key in WIDE:
-            return value
-        return "".join(letter if letter.isascii() else f"\\u{ord(letter) & 0xFFFF:04X}" for letter in value)
+    def plain(text: str) -> str:
+        return "".join(letter if letter.isascii() else f"\\u{ord(letter) & 0xFFFF:04X}" for letter in text)
 
-    return {key: plain(key, value) for key, value in told.items() if key.isascii()}
-
-
-def _numbers(tif: Any) -> exif.Layout:
-    return exif.Layout(tif.byteorder, tif.is_bigtiff)
+    narrow = {key for key, value in told.items() if isinstance(value, str)} - WIDE
+    return {key: plain(value) if key in narrow else value for key, value in told.items() if key.isascii()}
 
 
 def _not_words(page: Any) -> set[int]:
     """Tags by which microscopes and scanners tell how their file is laid out: ours will not be, or is told anew."""
-    if not page.flags:
-        return set()
-    return {exif.DESCRIPTION, exif.SOFTWARE} | ({exif.GPS} if page.is_sis else set())
+    return {exif.DESCRIPTION, exif.SOFTWARE, *([exif.GPS] if page.is_sis else [])} if page.flags else set()
 
 
 def _resolution(page: Any) -> dict[str, Any]:
@@ -132,16 +120,10 @@ def _resolution(page: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if unit in (2, 3):
         found["dpi"] = clean_dpi(page.get_resolution(2))
-    with contextlib.suppress(ZeroDivisionError, TypeError, ValueError):
-        x, y = (float(value) for value in page.resolution)
-        if unit != 2 and 0 < x < 2**32 and 0 < y < 2**32 and (x, y) != (1, 1):  # 1 is what is written for nothing
-            found["resolution"] = (x, y, unit)
+    xy = clean_dpi(page.resolution, 2**32)
+    if unit != 2 and xy and xy != (1, 1):  # 1 is what is written for nothing
+        found["resolution"] = (*xy, unit)
     return found
-
-
-def _bytes(value: Any) -> bytes:
-    """A tag that should hold bytes."""
-    return value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else b""
 
 
 def _left_behind(page: Any) -> Iterator[str]:
@@ -171,7 +153,7 @@ class Stack:
 
 def _stack(tif: Any, fp: BinaryIO, max_pixels: int) -> Stack:
     """The pages of the first series, neither thumbnails nor masks; refuses files that are cut short."""
-    size = fp.seek(0, os.SEEK_END)
+    end = fp.seek(0, os.SEEK_END)
     every: list[Any] = list(tif.pages)
     # tifffile gives the pages it could reach; a chain that does not end in 0 was cut.
     fp.seek(tif.pages.next_page_offset or 0)
@@ -181,20 +163,21 @@ def _stack(tif: Any, fp: BinaryIO, max_pixels: int) -> Stack:
     if not pages:
         raise RefusedError("holds no full-size image; convert it to a plain TIFF or PNG")
     first = pages[0]
-    wide, high = int(first.imagewidth), int(first.imagelength)  # damage can make them tuples
-    check_size(wide, high, 1, max_pixels)
+    size = int(first.imagewidth), int(first.imagelength)  # damage can make them tuples
+    check_size(size, max_pixels)
     stack = _by_ome(first, pages, every) if first.is_ome else _by_series(tif, pages)
     if len(pages) < len(every):
         stack = replace(stack, notes=(*stack.notes, "thumbnails or masks in the file are not kept"))
-    check_size(wide, high, prod(stack.shape), max_pixels)
-    if any(_layout(page) != _layout(first) for page in stack.pages):
+    check_size(size, max_pixels, prod(stack.shape))
+    kind = attrgetter("shape", "axes", "dtype", "bitspersample", "photometric")
+    if any(kind(page) != kind(first) for page in stack.pages):
         raise RefusedError("has pages of different kinds; save them as separate files")
     for page in stack.pages:
         spans = zip(page.dataoffsets, page.databytecounts, strict=True)
-        if any(start + length > size for start, length in spans):
+        if any(start + length > end for start, length in spans):
             raise RefusedError("is cut short, pixels are missing; save or copy it again")
     whole = stack.under_one_header
-    if whole is not None and whole.dataoffset + whole.nbytes > size:
+    if whole is not None and whole.dataoffset + whole.nbytes > end:
         raise RefusedError("is cut short, pages are missing; save or copy it again")
     return stack
 
@@ -219,16 +202,17 @@ def _by_series(tif: Any, pages: list[Any]) -> Stack:
     """As tifffile finds it in ImageJ's files, its own, and those of many instruments."""
     first, series = pages[0], tif.series[0]
     ends = len(first.axes)
-    told = series.axes.endswith(first.axes) and series.shape[-ends:] == first.shape
-    if series.kind in ("generic", "uniform") or not told:
-        _check_images(tif, first, len(pages))
+    fits = series.axes.endswith(first.axes) and series.shape[-ends:] == first.shape
+    told = fits and series.kind not in ("generic", "uniform")
+    lead = [(a, n) for a, n in zip(series.axes[:-ends], series.shape[:-ends], strict=True) if n > 1]
+    axes, shape = "".join(axis for axis, _ in lead), tuple(number for _, number in lead)
+    count = prod(shape) if told else len(pages)
+    if first.is_imagej and (tif.imagej_metadata or {}).get("images", 1) > count * first.samplesperpixel:
+        raise RefusedError("is cut short, pages are missing; save or copy it again")
+    if not told:
         if series.size > first.size * len(pages):
             raise RefusedError("keeps a stack under one header; save it as a plain TIFF stack")
         return _flat(pages)
-    lead = [(a, n) for a, n in zip(series.axes[:-ends], series.shape[:-ends], strict=True) if n > 1]
-    axes, shape = "".join(axis for axis, _ in lead), tuple(number for _, number in lead)
-    count = prod(shape)
-    _check_images(tif, first, count)
     metadata, notes = _told_by(tif, series.kind)
     if series.kind == "shaped" and len(tif.series) > 1:
         notes = (*notes, left_behind(len(tif.series) - 1, "series", "series"))
@@ -243,18 +227,10 @@ def _by_series(tif: Any, pages: list[Any]) -> Stack:
         by_axis = sorted(range(len(axes)), key=lambda number: "ITZC".find(axes[number]))
         places = np.arange(count).reshape(shape).transpose(by_axis)
         axes, shape, order = "".join(axes[number] for number in by_axis), places.shape, places.ravel().tolist()
-    if any(axis in "IQ" for axis in axes):
-        if "imagej" in metadata:
-            metadata, notes = {}, (*notes, "ImageJ's metadata is not kept, it does not fit the pages")
-        return Stack(pages, shape, None, metadata, notes, order, whole)
-    return Stack(pages, shape, axes, metadata, notes, order, whole)
-
-
-def _check_images(tif: Any, first: Any, count: int) -> None:
-    """Refuse a stack of ImageJ's with fewer pages than it speaks of."""
-    told = tif.imagej_metadata or {}
-    if first.is_imagej and told.get("images", 1) > count * first.samplesperpixel:
-        raise RefusedError("is cut short, pages are missing; save or copy it again")
+    unknown = any(axis in "IQ" for axis in axes)
+    if unknown and "imagej" in metadata:
+        metadata, notes = {}, (*notes, "ImageJ's metadata is not kept, it does not fit the pages")
+    return Stack(pages, shape, None if unknown else axes, metadata, notes, order, whole)
 
 
 def _told_by(tif: Any, kind: str) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -263,21 +239,6 @@ def _told_by(tif: Any, kind: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     if told is None:
         return {}, (f"the {kind.upper()} metadata is not kept",)
     return {kind: {key: value for key, value in told().items() if key not in COUNTED}}, ()
-
-
-def _contiguous(stack: Stack, page: Any, tifffile: Any) -> list[Array]:
-    """The pages of a stack under one header."""
-    _check(page)
-    if not _by_tifffile(page, tifffile):
-        raise RefusedError("keeps a compressed stack under one header; save it as a plain TIFF stack")
-    values = stack.under_one_header.asarray().reshape(-1, *page.shape)
-    premultiplied = list(map(int, page.extrasamples)) == [PREMULTIPLIED]
-    expanded = (_expanded(one, page) for one in values)
-    return [straight(one) if premultiplied else one for one in expanded]
-
-
-def _layout(page: Any) -> tuple[Any, ...]:
-    return page.shape, page.axes, page.dtype, page.bitspersample, page.photometric
 
 
 def _check(page: Any) -> None:
@@ -294,27 +255,29 @@ def _check(page: Any) -> None:
         raise RefusedError(f"has {page.samplesperpixel} channels; keep grey or RGB, and one alpha")
 
 
-def _by_tifffile(page: Any, tifffile: Any) -> bool:
+def _by_tifffile(page: Any) -> bool:
     """Whether tifffile decodes this without its optional codecs; else Pillow's libtiff does."""
+    from tifffile import TIFF
+
     return (
-        page.compression in tifffile.TIFF.DECOMPRESSORS
-        and page.predictor in tifffile.TIFF.UNPREDICTORS
+        page.compression in TIFF.DECOMPRESSORS
+        and page.predictor in TIFF.UNPREDICTORS
         and page.bitspersample not in (2, 4)
         and page.photometric != 6
     )
 
 
-def _page(fp: BinaryIO, page: Any, tifffile: Any) -> Array:
+def _page(fp: BinaryIO, page: Any) -> Array:
     """One page as (h, w) or (h, w, channels), with straight alpha."""
-    _check(page)
-    as_it_is = list(map(int, page.extrasamples)) != [PREMULTIPLIED]
-    if _by_tifffile(page, tifffile):
-        values = _expanded(page.asarray(), page)
-    else:
-        values = _by_pillow(fp, page)
-        # Pillow divides by the alpha itself, at 8 bits.
-        as_it_is = as_it_is or (values.shape[2:] == (4,) and values.dtype == np.uint8)
-    return values if as_it_is else straight(values)
+    if _by_tifffile(page):
+        return _expanded(page.asarray(), page)
+    values = _by_pillow(fp, page)
+    divided = values.shape[2:] == (4,) and values.dtype == np.uint8  # by Pillow itself, at 8 bits
+    return values if divided else _straight(values, page)
+
+
+def _straight(values: Array, page: Any) -> Array:
+    return straight(values) if list(map(int, page.extrasamples)) == [PREMULTIPLIED] else values
 
 
 def _by_pillow(fp: BinaryIO, page: Any) -> Array:
@@ -324,13 +287,9 @@ def _by_pillow(fp: BinaryIO, page: Any) -> Array:
         if page.bitspersample == 16 and page.samplesperpixel > 1:
             if page.samplesperpixel == 2 or page.planarconfig != 1:
                 raise ValueError("16-bit planes")
-            little = sys.byteorder == "little"  # libtiff hands out the machine's own order
+            orders = "LB" if sys.byteorder == "little" else "BL"  # libtiff hands out the machine's own
             plugin = TiffImagePlugin.TiffImageFile
-            high, low = ("L", "B") if little else ("B", "L")
-            return pillow.two_bytes(
-                pillow.one_byte(fp, plugin, page.index, high),
-                pillow.one_byte(fp, plugin, page.index, low),
-            )
+            return pillow.two_bytes(*(pillow.one_byte(fp, plugin, page.index, order) for order in orders))
         fp.seek(0)
         image = TiffImagePlugin.TiffImageFile(fp)
         image.seek(page.index)
@@ -348,7 +307,7 @@ def _by_pillow(fp: BinaryIO, page: Any) -> Array:
 
 
 def _expanded(values: Array, page: Any) -> Array:
-    """Planes moved last, palettes, 1 bit and white-is-zero made plain."""
+    """Planes moved last; palettes, 1 bit, white-is-zero and premultiplied alpha made plain."""
     if page.axes == "SYX":
         values = np.moveaxis(values, 0, -1)
     if page.photometric == 3:
@@ -356,11 +315,10 @@ def _expanded(values: Array, page: Any) -> Array:
         coarse = table >> 8
         if (table == coarse * 257).all() or (table == coarse << 8).all():
             table = coarse.astype(np.uint8)
-        return np.moveaxis(table[:, values], 0, -1)
-    if values.dtype == bool:
-        values = values.astype(np.uint8) * np.uint8(255)
+        return _straight(np.moveaxis(table[:, values], 0, -1), page)
+    values = from_bits(values)
     if page.photometric == 0:
         if values.dtype.kind != "u":
             raise RefusedError("is white-is-zero in a signed type; convert it to black-is-zero")
         values = np.iinfo(values.dtype).max - values
-    return values
+    return _straight(values, page)

@@ -12,9 +12,10 @@ RAW = "Raw profile type "  # ImageMagick's text that is not text
 _TURNED = re.compile(rb"(tiff:Orientation\s{0,9}(?:=\s{0,9}[\"']|>)\s{0,9})[2-8]")
 
 
-def upright_xmp(block: bytes | str | None) -> bytes:
+def upright_xmp(block: object) -> bytes:
     """XMP that says what the pixels are, the right way up, and shows no thumbnail of what was painted out."""
-    data = block.encode() if isinstance(block, str) else bytes(block or b"").rstrip(b"\0")
+    data = block.encode() if isinstance(block, str) else block
+    data = data.rstrip(b"\0") if isinstance(data, bytes) else b""  # a damaged file may have numbers there
     data = _TURNED.sub(rb"\g<1>1", data)
     for name in (b"xmp:Thumbnails", b"xap:Thumbnails"):
         start, end = data.find(b"<" + name), data.rfind(b"</" + name + b">")

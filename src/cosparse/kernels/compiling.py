@@ -31,6 +31,9 @@ _log = logging.getLogger(__name__)
 _MATHS = {"reassoc", "nsz", "contract", "arcp"}
 # The division check of Python would keep the elementwise loop from being vectorised.
 _njit = numba.njit(nogil=True, fastmath=_MATHS, error_model="numpy")
+# A part of a kernel, compiled within it. Compiled apart it would be there twice, rounded differently, and which of the
+# two runs would depend on whether this process compiled it or another.
+inlined = numba.njit(inline="always")
 
 KEPT = 8  # folders of other sources or of another Numba: a developer has several checkouts
 _OURS = re.compile(r"kernels-[0-9a-f]{16}")

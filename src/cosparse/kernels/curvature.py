@@ -6,36 +6,26 @@ Same names as in `reference`, same bands and tiles as in `fused`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from cosparse.kernels.compiling import compiled
-from cosparse.kernels.fused import (
-    _ONE,
-    BAND,
-    TILE,
-    Double,
-    Single,
-    _exp2,
-    _gather,
-    _log2,
-    _scatter,
-)
+from cosparse.kernels.compiling import compiled, inlined
+from cosparse.kernels.elementary import exp2, gather, log2, scatter
+from cosparse.kernels.fused import BAND, TILE, Double, Single
 from cosparse.kernels.reference import fold_border, positions, replicate
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.penalty import LOG
 
-_TWO = np.float32(2)
+_ONE, _TWO = np.float32(1), np.float32(2)
 
 
-@njit(inline="always")
-def _slope_and_bend(v, code, nu, p):  # type: ignore[no-untyped-def]
+@inlined
+def _slope_and_hessian(v, code, nu, p):  # type: ignore[no-untyped-def]
     """phi'(v) and phi''(v)."""
     if code == LOG:
         inverse = _ONE / (_ONE + nu * v * v)
         rate = _TWO * nu * inverse
         return rate * v, rate * (_TWO * inverse - _ONE)
     inside = v * v + nu
-    power = _exp2((np.float32(0.5) * p - _ONE) * _log2(inside))
+    power = exp2((np.float32(0.5) * p - _ONE) * log2(inside))
     return power * v, power / inside * ((p - _ONE) * v * v + nu)
 
 
@@ -50,15 +40,15 @@ def _curvature_band(  # type: ignore[no-untyped-def]
     for first in range(0, rows * columns, TILE):
         count = min(TILE, rows * columns - first)
         patches, v, u = patch_buffer[:count], v_buffer[:count], u_buffer[:count]
-        _gather(pixels, first, 0, columns, height, width, down, across, patches)
+        gather(pixels, first, 0, columns, height, width, down, across, patches)
         np.dot(patches, transposed, v)
-        _gather(moved, first, 0, columns, height, width, down, across, patches)
+        gather(moved, first, 0, columns, height, width, down, across, patches)
         np.dot(patches, transposed, u)
         for c in range(count):
             for i in range(k):
-                u[c, i] *= weights[i] * _slope_and_bend(v[c, i], code, nu, p)[1]
+                u[c, i] *= weights[i] * _slope_and_hessian(v[c, i], code, nu, p)[1]
         np.dot(u, atoms, patches)
-        _scatter(patches, first, 0, columns, height, width, down, across, product)
+        scatter(patches, first, 0, columns, height, width, down, across, product)
 
 
 @compiled
@@ -74,17 +64,17 @@ def _sensitivity_band(  # type: ignore[no-untyped-def]
         count = min(TILE, rows * columns - first)
         here, there = here_buffer[:count], there_buffer[:count]
         v, u = v_buffer[:count], u_buffer[:count]
-        _gather(pixels, first, 0, columns, height, width, down, across, here)
-        _gather(moved, first, 0, columns, height, width, down, across, there)
+        gather(pixels, first, 0, columns, height, width, down, across, here)
+        gather(moved, first, 0, columns, height, width, down, across, there)
         np.dot(here, transposed, v)
         np.dot(there, transposed, u)
         sums[:] = 0
         for c in range(count):
             for i in range(k):
-                slope, bend = _slope_and_bend(v[c, i], code, nu, p)
+                slope, hessian = _slope_and_hessian(v[c, i], code, nu, p)
                 sums[i] += slope * u[c, i]
                 v[c, i] = slope
-                u[c, i] *= bend
+                u[c, i] *= hessian
         by_weight += sums
         np.dot(u.T, here, piece)
         by_atom += piece

@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from cosparse.kernels.compiling import compiled
+from cosparse.kernels.compiling import compiled, inlined
+from cosparse.kernels.elementary import exp2, gather, log2, scatter
 from cosparse.kernels.reference import fold_border, positions, replicate_rows
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.penalty import LOG
@@ -31,54 +31,18 @@ _ONE = np.float32(1)
 _LN2 = np.float32(0.6931471805599453)
 
 
-@njit(inline="always")
-def _log2(t):  # type: ignore[no-untyped-def]
-    """Base-2 logarithm of a positive normal float32, error below 3e-7.
-
-    The exponent is read off the bits; log2(1+y)/y of the mantissa 1+y is a polynomial of degree 7
-    (Chebyshev fit on [0, 1]). Unlike libm's it vectorises.
-    """
-    bits = np.float32(t).view(np.int32)
-    exponent = np.float32((bits >> 23) - 127)
-    y = np.int32((bits & 0x007FFFFF) | 0x3F800000).view(np.float32) - np.float32(1)
-    q = np.float32(-0.01237064)
-    q = q * y + np.float32(0.06378759)
-    q = q * y + np.float32(-0.15559997)
-    q = q * y + np.float32(0.2561797)
-    q = q * y + np.float32(-0.35345468)
-    q = q * y + np.float32(0.48007375)
-    q = q * y + np.float32(-0.72131072)
-    q = q * y + np.float32(1.44269477)
-    return exponent + y * q
-
-
-@njit(inline="always")
-def _exp2(x):  # type: ignore[no-untyped-def]
-    """2 to the power x for |x| < 126, relative error below 3e-7: exponent by bits, the rest by polynomial."""
-    whole = np.int32(np.floor(x))
-    y = np.float32(x) - np.float32(whole)
-    q = np.float32(2.082919028e-04)
-    q = q * y + np.float32(1.268935283e-03)
-    q = q * y + np.float32(9.652440586e-03)
-    q = q * y + np.float32(5.549593618e-02)
-    q = q * y + np.float32(2.402272151e-01)
-    q = q * y + np.float32(6.931471706e-01)
-    q = q * y + np.float32(1.0)
-    return q * np.int32((whole + 127) << 23).view(np.float32)
-
-
-@njit(inline="always")
+@inlined
 def _log_penalty(x, nu):  # type: ignore[no-untyped-def]
     """log(1 + nu x²) in base 2, and half its derivative over nu."""
     inside = _ONE + nu * x * x
-    return _log2(inside), x / inside
+    return log2(inside), x / inside
 
 
-@njit(inline="always")
+@inlined
 def _power_penalty(x, nu, half):  # type: ignore[no-untyped-def]
     """(x² + nu)^(p/2) and x (x² + nu)^(p/2 - 1), with half = p/2."""
     inside = x * x + nu
-    power = _exp2(half * _log2(inside))
+    power = exp2(half * log2(inside))
     return power, x * power / inside
 
 
@@ -103,7 +67,7 @@ def _penalise(v, weights, code, nu, p, sharing):  # type: ignore[no-untyped-def]
                     products[i] *= inside
             part = np.float32(0)
             for i in range(k):
-                part += weights[i] * _log2(products[i])
+                part += weights[i] * log2(products[i])
             total += float(part)
         return total * _LN2
     half = np.float32(0.5) * p
@@ -197,46 +161,6 @@ def patch_sparsity(
     return _seen(value, gradient) / len(patches), gradient / len(patches)
 
 
-@njit(inline="always")
-def _gather(pixels, first, left, right, height, width, down, across, patches):  # type: ignore[no-untyped-def]
-    """Patches of the columns [left, right), from number `first` on in reading order, as the rows of `patches`."""
-    row, column = first // (right - left), left + first % (right - left)
-    for c in range(patches.shape[0]):
-        square = pixels[row * down : row * down + height, column * across : column * across + width]
-        patch = patches[c]
-        if width == 8:  # known when compiled, so that a row is one instruction
-            for i in range(height):
-                for j in range(8):
-                    patch[i * 8 + j] = square[i, j]
-        else:
-            for i in range(height):
-                for j in range(width):
-                    patch[i * width + j] = square[i, j]
-        column += 1
-        if column == right:
-            row, column = row + 1, left
-
-
-@njit(inline="always")
-def _scatter(patches, first, left, right, height, width, down, across, pixels):  # type: ignore[no-untyped-def]
-    """The adjoint of :func:`_gather`: add the patches where they came from."""
-    row, column = first // (right - left), left + first % (right - left)
-    for c in range(patches.shape[0]):
-        square = pixels[row * down : row * down + height, column * across : column * across + width]
-        patch = patches[c]
-        if width == 8:
-            for i in range(height):
-                for j in range(8):
-                    square[i, j] += patch[i * 8 + j]
-        else:
-            for i in range(height):
-                for j in range(width):
-                    square[i, j] += patch[i * width + j]
-        column += 1
-        if column == right:
-            row, column = row + 1, left
-
-
 @compiled
 def _image_band(  # type: ignore[no-untyped-def]
     atoms, transposed, weights, pixels, rows, left, right, height, width, down, across, code, nu, p, sharing, gradient
@@ -253,11 +177,11 @@ def _image_band(  # type: ignore[no-untyped-def]
     for first in range(0, number, TILE):
         count = min(TILE, number - first)
         patches, v = patch_buffer[:count], response_buffer[:count]
-        _gather(pixels, first, left, right, height, width, down, across, patches)
+        gather(pixels, first, left, right, height, width, down, across, patches)
         np.dot(patches, transposed, v)
         total += _penalise(v, weights, code, nu, p, sharing)
         np.dot(v, atoms, patches)
-        _scatter(patches, first, left, right, height, width, down, across, gradient)
+        scatter(patches, first, left, right, height, width, down, across, gradient)
     return total
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from cosparse.kernels.compiling import compiled
+from cosparse.kernels.compiling import compiled, inlined
 from cosparse.kernels.reference import group_corners
 from cosparse.kernels.threads import available_cores, one_blas_thread, spread
 
@@ -16,12 +15,8 @@ Planes = NDArray[np.float32]
 
 BAND = 8  # rows of groups one task takes
 
-# A part of a kernel, compiled within it. Compiled apart it would be there twice, rounded differently, and which of the
-# two runs would depend on whether this process compiled it or another.
-_part = njit(inline="always")
 
-
-@_part
+@inlined
 def _find_similar(guide, size, corner, radius, rows, columns, distances, row):  # type: ignore[no-untyped-def]
     """Corners of the patches nearest to the one at `corner`, itself first; how many there are."""
     top, left = corner
@@ -53,7 +48,7 @@ def _find_similar(guide, size, corner, radius, rows, columns, distances, row):  
     return found
 
 
-@_part
+@inlined
 def _solve(system):  # type: ignore[no-untyped-def]
     """`system` is [T | B], T positive definite: B becomes T⁻¹B. Needs no pivots; long rows, as the processor likes."""
     n = len(system)
@@ -73,7 +68,7 @@ def _solve(system):  # type: ignore[no-untyped-def]
                 row[q] -= factor * pivot[q]
 
 
-@_part
+@inlined
 def _centre(pilot, noisy):  # type: ignore[no-untyped-def]
     """The mean of the pilot's patches; both groups lose it."""
     n, pixels = pilot.shape
@@ -90,7 +85,7 @@ def _centre(pilot, noisy):  # type: ignore[no-untyped-def]
     return mean
 
 
-@_part
+@inlined
 def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
     """`noisy` becomes the estimates of all its patches, none of which has gaps: one system for them all."""
     n = len(pilot)
@@ -103,7 +98,7 @@ def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
     np.dot(np.ascontiguousarray(system[:, n:].T), pilot, noisy)
 
 
-@_part
+@inlined
 def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
     """`noisy`, one patch, becomes its estimate from those of its pixels that are known."""
     n, pixels = pilot.shape

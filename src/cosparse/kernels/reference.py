@@ -139,7 +139,7 @@ def image_sparsity(
     return float((phi @ weights).sum()), gradient
 
 
-def bend(v: Array, code: int, nu: float, p: float) -> Array:
+def hessian(v: Array, code: int, nu: float, p: float) -> Array:
     """The second derivative of phi, elementwise."""
     if code == LOG:
         inside = 1 + nu * v * v
@@ -160,7 +160,7 @@ def image_curvature(
     p: float,
 ) -> Array:
     """The Hessian of :func:`image_sparsity` at an image, times a direction."""
-    second = bend(analyse(atoms, image, patch, stride), code, nu, p)
+    second = hessian(analyse(atoms, image, patch, stride), code, nu, p)
     change = weights * second * analyse(atoms, direction, patch, stride)
     return synthesise(atoms, change, image.shape, patch, stride)
 
@@ -182,7 +182,7 @@ def image_sensitivity(
     by an atom is the sum of w (phi''(v) u patch + phi'(v) direction's patch), and by a weight the sum of phi'(v) u.
     """
     v, u = analyse(atoms, image, patch, stride), analyse(atoms, direction, patch, stride)
-    slope, second = penalise(v, code, nu, p)[1], bend(v, code, nu, p)
+    slope, second = penalise(v, code, nu, p)[1], hessian(v, code, nu, p)
     identity = np.eye(atoms.shape[1], dtype=image.dtype)
     here = analyse(identity, image, patch, stride)
     there = analyse(identity, direction, patch, stride)
