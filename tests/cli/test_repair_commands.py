@@ -253,7 +253,7 @@ def test_where_results_go(folder):
     def targets(*paths, output=None, format=None):
         planned = plan(paths, output, "denoised", format)
         assert not planned.problems and not planned.unread
-        return {job.name: job.result for job in planned.jobs}
+        return {image.name: image.result for image in planned.inputs}
 
     assert targets("a.png", "b.png", "c.png") == {
         name: name.replace(".", ".denoised.") for name in ("a.png", "b.png", "c.png")

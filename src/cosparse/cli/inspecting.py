@@ -12,7 +12,7 @@ from rich.table import Table
 import cosparse
 from cosparse.cli.console import UsageProblem, json_line, stdout
 from cosparse.cli.options import DataRange, Force, Json, find_operator
-from cosparse.cli.reading import checked_range, in_range_of, read_picture, working
+from cosparse.cli.reading import in_range_of, read_picture
 from cosparse.io.atomic import replacing
 from cosparse.io.picture import Picture, write_image
 
@@ -72,12 +72,11 @@ def compare(
 
     Values are compared on a scale of 0..255, whatever the files' depths.
     """
-    white = checked_range(data_range)
-    a, b = read_picture(Path(first), white), read_picture(Path(second), white)
+    a, b = (read_picture(Path(name), data_range) for name in (first, second))
     b = in_range_of(a, b)
     if a.pixels.shape != b.pixels.shape:
         raise ValueError(f"{first} is {_size(a)}, {second} is {_size(b)}; they must be alike")
-    x, y = working(a), working(b)
+    x, y = a.working, b.working
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError(f"{first}, {second}: hold NaN; fill them in before comparing")
     sides = a.pages.shape[1:3]
