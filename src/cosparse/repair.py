@@ -45,7 +45,7 @@ def repair(
         Those of the task but `data_range`, `channel_axis` and `alpha`, which the picture knows.
     """
     kind, pixels = TASKS[task], picture.pixels
-    if task != "inpaint" and pixels.dtype.kind == "f" and np.isnan(pixels).any():
+    if "mask" not in options and pixels.dtype.kind == "f" and np.isnan(pixels).any():
         raise ValueError("holds NaN; fill them in first with: cosparse inpaint --mask nan")
     if sigma is not None or not kind.estimates_noise:
         options["sigma"] = (sigma or 0.0) * picture.data_range / 255.0
@@ -54,22 +54,22 @@ def repair(
     return Repaired(replace(like, pixels=request.run(callback)), request.sigmas)
 
 
-def by_plane(pixels: Array, channel_axis: int | None, change: Callable[[Plane], Plane]) -> Array:
-    """Each page and colour of an array changed by itself, into as many others of any size; colours are last or none.
+def by_plane(picture: Picture, change: Callable[[Plane], Plane]) -> Array:
+    """The pixels of a picture, each colour of each page changed by itself; it may become larger or smaller.
 
-    >>> by_plane(np.zeros((2, 8, 9, 3)), -1, lambda plane: plane[::4]).shape
+    >>> by_plane(Picture(np.zeros((2, 8, 9, 3)), channel_axis=-1, stack=True), lambda plane: plane[::4]).shape
     (2, 2, 9, 3)
     """
-    planes = pixels if channel_axis is None else np.moveaxis(pixels, -1, -3)
+    planes = picture.pixels if picture.channel_axis is None else np.moveaxis(picture.pixels, -1, -3)
     each = planes.reshape(-1, *planes.shape[-2:])
     changed = np.stack([change(np.ascontiguousarray(plane, np.float32)) for plane in each])
     changed = changed.reshape(*planes.shape[:-2], *changed.shape[1:])
-    return changed if channel_axis is None else np.ascontiguousarray(np.moveaxis(changed, -3, -1))
+    return changed if picture.channel_axis is None else np.ascontiguousarray(np.moveaxis(changed, -3, -1))
 
 
 def bicubic(picture: Picture, factor: int) -> Array:
     """The pixels of a picture enlarged by interpolation, in its own units: what upscaling is compared with."""
-    return by_plane(picture.pixels, picture.channel_axis, lambda plane: enlarge(plane, factor))
+    return by_plane(picture, lambda plane: enlarge(plane, factor))
 
 
 def enlarged_like(picture: Picture, factor: int) -> Picture:
@@ -83,6 +83,6 @@ def enlarged_like(picture: Picture, factor: int) -> Picture:
     """
     alpha, metadata = picture.alpha, enlarged(picture.metadata, factor)
     if alpha is not None:
-        large = by_plane(alpha, None, lambda plane: enlarge(plane, factor)).clip(0, default_range(alpha))
+        large = bicubic(Picture(alpha), factor).clip(0, default_range(alpha))
         alpha = (np.rint(large) if alpha.dtype.kind == "u" else large).astype(alpha.dtype)
     return replace(picture, alpha=alpha, metadata=metadata)

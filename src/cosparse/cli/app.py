@@ -9,6 +9,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperCommand
 
 from cosparse._version import __version__
@@ -48,10 +49,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback(epilog="\b\nExamples:\n  cosparse demo\n  cosparse denoise photo.jpg")
 def _program(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    version: Annotated[bool, Option("--version", help="Show the version.", callback=_version, is_eager=True)] = False,
+    debug: Annotated[bool, Option("--debug", help="Show where an error came from.")] = False,
 ) -> None:
     """Repair images with a learned analysis operator.
 

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -34,8 +34,9 @@ WHITE = {"uint8": 255, "uint16": 65535}  # known by the type; that of other file
 
 @dataclass
 class Count:
-    """What became of the inputs."""
+    """What became of the inputs; with --json each is reported at once."""
 
+    json: bool
     done: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
@@ -46,6 +47,22 @@ class Count:
         hint = "; --force replaces what exists" if EXIST in self.skipped else ""
         return f"{self.done} done, {', '.join(skips)}, {len(self.problems)} failed{hint}"
 
+    def report(self, record: Figures) -> None:
+        """One input's line of JSON, if it is wanted."""
+        if self.json:
+            json_line(record)
+
+    def fail(self, name: str, problem: str) -> None:
+        """An input that could not be repaired."""
+        self.problems.append(problem)
+        self.report({"input": name, "error": problem})
+
+    def skip(self, images: Iterable[Input]) -> None:
+        """Results that are there already."""
+        for image in images:
+            self.skipped[EXIST] += 1
+            self.report({"input": image.name, "output": image.result, "skipped": "exists"})
+
 
 def run(options: Repair) -> None:
     """Plan, repair, write, report; raises Exit(1) if anything failed."""
@@ -54,14 +71,13 @@ def run(options: Repair) -> None:
     planned = plan(options.paths, options.output, options.task.word, options.format)
     if options.json and any(image.target is None for image in planned.inputs):
         raise UsageProblem("--json and the image would both go to standard output; name OUT")
-    work = Worker(options, mask, _references(options.reference))
-    count = Count()
+    work = FileRepair(options, mask, _references(options.reference))
+    count = Count(options.json)
     for given, problem in planned.problems:
-        count.problems.append(problem)
-        _report(options, {"input": given, "error": problem})
+        count.fail(given, problem)
     images = _left(options, planned, count)
     for path in planned.unread:
-        _report(options, {"input": shown_name(path), "skipped": why_unread(path)})
+        count.report({"input": shown_name(path), "skipped": why_unread(path)})
     if kinds := tell_unread(planned.unread):
         count.skipped[f"{', '.join(kinds)} cannot be read"] = len(planned.unread)
     total = len(planned.inputs) + len(planned.problems)
@@ -70,13 +86,18 @@ def run(options: Repair) -> None:
         with Bar(len(images)) as bar:
             for image, outcome in _ended(work, images, bar):
                 del there[image]
-                _note(options, image, outcome, count, bar)
+                if isinstance(outcome, Exception):
+                    count.fail(image.name, _named(image, reason(outcome)))
+                else:
+                    count.done += 1
+                    count.report(outcome)
+                    _print(outcome, bar, figures=not options.json)
                 if options.scheduler is not None:
                     ended = count.done + len(count.problems) - len(planned.problems)
                     bar.update(ended / len(images), f"{count.done} done, {len(count.problems)} failed")
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"stopped; {count.done} of {total} done") from None
-    _skip(options, list(there), count)
+    count.skip(there)
     for problem in count.problems:
         complain(problem)
     if total > 1 or count.skipped:
@@ -93,18 +114,11 @@ def _left(options: Repair, planned: Plan, count: Count) -> list[Input]:
     """
     if options.force or options.scheduler or not planned.many:
         return planned.inputs
-    _skip(options, [image for image in planned.inputs if image.done], count)
+    count.skip(image for image in planned.inputs if image.done)
     return [image for image in planned.inputs if not image.done]
 
 
-def _skip(options: Repair, images: list[Input], count: Count) -> None:
-    """Results that are there already."""
-    for image in images:
-        count.skipped[EXIST] += 1
-        _report(options, {"input": image.name, "output": image.result, "skipped": "exists"})
-
-
-def _ended(work: Worker, images: list[Input], bar: Bar) -> Iterator[tuple[Input, Outcome]]:
+def _ended(work: FileRepair, images: list[Input], bar: Bar) -> Iterator[tuple[Input, Outcome]]:
     """Every input with what came of it: one after the other, or as a cluster's workers end."""
     if images and work.options.scheduler is not None:
         bar.begin(f"{len(images)} files")
@@ -119,21 +133,14 @@ def _ended(work: Worker, images: list[Input], bar: Bar) -> Iterator[tuple[Input,
         yield image, outcome
 
 
-def _note(options: Repair, image: Input, outcome: Outcome, count: Count, bar: Bar) -> None:
-    """Count what came of an input, and say it."""
-    if isinstance(outcome, Exception):
-        text = reason(outcome).removeprefix("image: ")
-        named = text.startswith((image.name, image.result + ":"))  # every complaint begins with a file's name
-        count.problems.append(text if named else f"{image.name}: {text}")
-        _report(options, {"input": image.name, "error": count.problems[-1]})
-        return
-    count.done += 1
-    _report(options, outcome)
-    _print(options, outcome, bar)
+def _named(image: Input, text: str) -> str:
+    """Every complaint begins with a file's name."""
+    text = text.removeprefix("image: ")
+    return text if text.startswith((image.name, image.result + ":")) else f"{image.name}: {text}"
 
 
 @dataclass(frozen=True)
-class Worker:
+class FileRepair:
     """Repairs one input after another: reads, repairs, writes, and returns a record of it."""
 
     options: Repair
@@ -189,16 +196,13 @@ class Worker:
         """What the result is compared with."""
         if self.references is None:
             return None
-        truth, first = self.references(image), len(picture.leading)
-        shape = list(picture.pixels.shape)
-        shape[first : first + 2] = [side * self._factor for side in shape[first : first + 2]]
-        if tuple(shape) != truth.pixels.shape:
-            raise ValueError(
-                f"the result has shape {tuple(shape)}, the reference {truth.pixels.shape}; "
-                "give the true image of this one"
-            )
-        if self.options.data_range and truth.pixels.dtype == picture.pixels.dtype:  # that of the truth too, if it is
-            return replace(truth, data_range=picture.data_range)  # such a file
+        truth, (height, width, *colours) = self.references(image), picture.pages.shape[1:]
+        shape = (*picture.leading, height * self._factor, width * self._factor, *colours)
+        if shape != truth.pixels.shape:
+            text = f"the result has shape {shape}, the reference {truth.pixels.shape}"
+            raise ValueError(f"{text}; give the true image of this one")
+        if self.options.data_range and truth.pixels.dtype == picture.pixels.dtype:  # said of such files
+            return replace(truth, data_range=picture.data_range)
         return truth
 
 
@@ -211,38 +215,33 @@ def _opaque(picture: Picture, kind: str) -> Picture:
 
 def _weights(used: list[Weight], apart: bool) -> Figures:
     """The weight of all pages, or None and that of each."""
-    same = used[0] if used and used.count(used[0]) == len(used) else None
-    differ = len(used) > 1 and used.count(used[0]) < len(used)
-    return {"weight": same, **({"weights": used} if apart or differ else {})}
+    differ = any(weight != used[0] for weight in used)
+    weight = used[0] if used and not differ else None
+    return {"weight": weight, **({"weights": used} if apart or differ else {})}
 
 
 def _psnr(truth: Picture, picture: Picture) -> float:
     return psnr(truth.working, in_range_of(truth, picture).working, data_range=255)
 
 
-def _report(options: Repair, record: Figures) -> None:
-    if options.json:
-        json_line(record)
-
-
-def _print(options: Repair, record: Figures, bar: Bar) -> None:
-    """What was lost, and unless --json has it a line of figures.
+def _print(record: Figures, bar: Bar, figures: bool) -> None:
+    """What was lost, and a line of `figures` unless --json has them.
 
     dB were asked for, so they are printed even where no one watches.
     """
     if "notes" in record:
         note = f"{record['input']}: {'; '.join(record['notes'])}"
         bar.say(f"cosparse: {note}") if bar.shown else complain(note)
-    if options.json:
+    if not figures:
         return
     sigmas = record.get("sigmas", [record["sigma"]])
     noise = " to ".join(dict.fromkeys(f"{end(sigmas):.3g}" for end in (min, max)))
     white = "" if record["data_range"] == WHITE.get(record["type"]) else f", range {record['data_range']:g}"
-    figures = f"sigma {noise}{white}, {record['seconds']:.1f} s"
+    gain = ""
     if "psnr" in record:
         before = f"{record['psnr_before']:.2f} -> " if "psnr_before" in record else ""
-        figures = f"{before}{record['psnr']:.2f} dB, {figures}"
-    line = f"{record['input']} -> {record['output']}: {figures}"
+        gain = f"{before}{record['psnr']:.2f} dB, "
+    line = f"{record['input']} -> {record['output']}: {gain}sigma {noise}{white}, {record['seconds']:.1f} s"
     if bar.shown:
         bar.say(line)
     elif "psnr" in record:

@@ -30,8 +30,8 @@ def inspect(
     """
     prior = find_operator(operator)
     for path in (atoms, plot):
-        if path:
-            _may_write(path, force)
+        if path and Path(path).exists() and not force:
+            raise UsageProblem(f"{path}: exists; add --force to replace it")
     if atoms:
         write_image(atoms, prior.atoms_image(scale=6))
     if plot:
@@ -107,11 +107,6 @@ def _size(picture: Picture) -> str:
     height, width = picture.pages.shape[1:3]
     pages = f", {'x'.join(map(str, picture.leading))} pages" if picture.stack else ""
     return f"{width}x{height} {'grey' if picture.channel_axis is None else 'colour'}{pages}"
-
-
-def _may_write(path: str, force: bool) -> None:
-    if Path(path).exists() and not force:
-        raise UsageProblem(f"{path}: exists; add --force to replace it")
 
 
 def _plot(prior: cosparse.AnalysisOperator, path: str) -> None:

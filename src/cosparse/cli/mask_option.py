@@ -41,7 +41,7 @@ class MaskOption:
 
     def maker(self, absolute: bool = False) -> Maker:
         """What turns a picture into its mask; an `absolute` one does so in any current folder."""
-        make = self._maker(Path(self.spec).absolute() if absolute else Path(self.spec))
+        make = self._maker(absolute)
 
         def missing(picture: Picture, place: Path) -> Mask:
             mask, unknown = make(picture, place), nan_mask(picture.pixels, picture.channel_axis is not None)
@@ -55,14 +55,15 @@ class MaskOption:
 
         return missing
 
-    def _maker(self, path: Path) -> Maker:
+    def _maker(self, absolute: bool) -> Maker:
         if self.transparent:
             return lambda picture, place: transparent_mask(picture)
         if self.in_pixels:
             find = self._finder()
             return lambda picture, place: find(picture.pixels, picture.channel_axis is not None, picture.data_range)
-        if path.is_dir():
-            return lambda picture, place: white_mask(read_image(_beside(path, place)))
+        if (path := Path(self.spec)).is_dir():
+            folder = path.absolute() if absolute else path
+            return lambda picture, place: white_mask(read_image(_beside(folder, place)))
         shared = _mask_image(path)
         return lambda picture, place: shared
 

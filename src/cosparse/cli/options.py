@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, CallbackParam, Option
 
 from cosparse.cli.console import UsageProblem
 from cosparse.cli.mask_option import MaskOption
@@ -24,10 +24,10 @@ class Quality(StrEnum):
     best = "best"
 
 
-def must(be: str, holds: Callable[[Any], bool]) -> Callable[[typer.CallbackParam, Any], Any]:
+def must(be: str, holds: Callable[[Any], bool]) -> Callable[[CallbackParam, Any], Any]:
     """The check of an option's value, before any work: a usage problem says what it must be."""
 
-    def check(option: typer.CallbackParam, value: Any) -> Any:
+    def check(option: CallbackParam, value: Any) -> Any:
         if value is not None and not holds(value):
             shown = f"{value:g}" if isinstance(value, float) else value
             raise UsageProblem(f"{option.opts[0]} {shown}: must {be}")
@@ -43,49 +43,30 @@ def _known_format(value: str | None) -> str | None:
     return name
 
 
+def _number(help: str, check: Callable[[CallbackParam, Any], Any]) -> Any:
+    return Option(metavar="NUMBER", help=help, callback=check)
+
+
 _positive = must("be a positive number", lambda value: 0 < value < float("inf"))
 _level = must("be a number that is not negative", lambda value: 0 <= value < float("inf"))
 
-Paths = Annotated[list[str], typer.Argument(metavar="IN", show_default=False, hidden=True)]
-Output = Annotated[str | None, typer.Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")]
-Operator = Annotated[str, typer.Option("--operator", metavar="NAME|FILE", help="The prior to repair with.")]
-Weight = Annotated[
-    float | None,
-    typer.Option("--weight", metavar="NUMBER", help="Weight of the prior, instead of automatic.", callback=_positive),
-]
-Level = Annotated[Quality, typer.Option("--quality", metavar="fast|balanced|best", help="How much effort.")]
-Grouping = Annotated[
-    bool,
-    typer.Option("--grouping/--no-grouping", help="Similar patches help each other (default).", show_default=False),
-]
+Paths = Annotated[list[str], Argument(metavar="IN", show_default=False, hidden=True)]
+Output = Annotated[str | None, Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")]
+Operator = Annotated[str, Option(metavar="NAME|FILE", help="The prior to repair with.")]
+Weight = Annotated[float | None, _number("Weight of the prior, instead of automatic.", _positive)]
+Level = Annotated[Quality, Option(metavar="fast|balanced|best", help="How much effort.")]
+Grouping = Annotated[bool, Option(help="Similar patches help each other (default).", show_default=False)]
 Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format", metavar="png|tif|jpg|bmp", help="Of the result; else as OUT or IN.", callback=_known_format
-    ),
+    str | None, Option(metavar="png|tif|jpg|bmp", help="Of the result; else as OUT or IN.", callback=_known_format)
 ]
-Reference = Annotated[
-    str | None, typer.Option("--reference", metavar="FILE", help="The true image (or a folder): print dB.")
-]
-DataRange = Annotated[
-    float | None,
-    typer.Option(
-        "--data-range", metavar="NUMBER", help="Value of white; for float and 16-bit files.", callback=_positive
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON line per file.")]
-Scheduler = Annotated[str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster; or: local.")]
-Tile = Annotated[int | None, typer.Option("--tile", metavar="PIXELS", help="Repair by tiles: TIFF or zarr.", min=1)]
-EstimatedSigma = Annotated[
-    float | None,
-    typer.Option(
-        "--sigma", metavar="NUMBER", help="Noise, on a scale of 0..255; estimated if left out.", callback=_level
-    ),
-]
-NoSigma = Annotated[
-    float, typer.Option("--sigma", metavar="NUMBER", help="Noise to remove, on 0..255.", callback=_level)
-]
+Reference = Annotated[str | None, Option(metavar="FILE", help="The true image (or a folder): print dB.")]
+DataRange = Annotated[float | None, _number("Value of white; for float and 16-bit files.", _positive)]
+Force = Annotated[bool, Option("--force", "-f", help="Replace files that exist.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON line per file.")]
+Scheduler = Annotated[str | None, Option(metavar="ADDRESS", help="Of a Dask cluster; or: local.")]
+Tile = Annotated[int | None, Option(metavar="PIXELS", help="Repair by tiles: TIFF or zarr.", min=1)]
+EstimatedSigma = Annotated[float | None, _number("Noise, on a scale of 0..255; estimated if left out.", _level)]
+NoSigma = Annotated[float, _number("Noise to remove, on 0..255.", _level)]
 
 
 @dataclass(frozen=True, kw_only=True)

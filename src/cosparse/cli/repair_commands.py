@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from cosparse.cli.batch import run
 from cosparse.cli.mask_option import MaskOption
@@ -15,17 +15,16 @@ from cosparse.cli.options import EstimatedSigma, Grouping, NoSigma, Repair, Shar
 from cosparse.cli.psf_option import point_spread
 from cosparse.reconstruction.tasks import TASKS
 
-_tolerable = must("lie in 0..255", lambda value: 0 <= value <= 255)
+_near = must("lie in 0..255", lambda value: 0 <= value <= 255)
 _factors = must("be 2, 3 or 4", {2, 3, 4}.__contains__)
 _borders = must("be replicate or periodic", {"replicate", "periodic"}.__contains__)
 
-Tolerance = Annotated[
-    float, typer.Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.", callback=_tolerable)
-]
-Factor = Annotated[int, typer.Option(metavar="2|3|4", help="How many times larger.", callback=_factors)]
-Border = Annotated[
-    str, typer.Option(metavar="replicate|periodic", help="What lies beyond the border.", callback=_borders)
-]
+Mask = Annotated[str, Option(metavar="MASK", help="What is missing: see above.", show_default=False)]
+Tolerance = Annotated[float, Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.", callback=_near)]
+Grow = Annotated[int, Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)]
+Factor = Annotated[int, Option(metavar="2|3|4", help="How many times larger.", callback=_factors)]
+Kernel = Annotated[str, Option(metavar="KERNEL", help="The blur: see above.", show_default=False)]
+Border = Annotated[str, Option(metavar="replicate|periodic", help="What lies beyond the border.", callback=_borders)]
 
 
 def repairing(asked: Callable[..., dict[str, Any]]) -> Callable[..., None]:
@@ -65,11 +64,7 @@ def denoise(sigma: EstimatedSigma = None, grouping: Grouping = True) -> dict[str
 
 @repairing
 def inpaint(
-    mask: Annotated[str, typer.Option(metavar="MASK", help="What is missing: see above.", show_default=False)],
-    tolerance: Tolerance = 20.0,
-    grow: Annotated[int, typer.Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)] = 0,
-    sigma: NoSigma = 0.0,
-    grouping: Grouping = True,
+    mask: Mask, tolerance: Tolerance = 20.0, grow: Grow = 0, sigma: NoSigma = 0.0, grouping: Grouping = True
 ) -> dict[str, Any]:
     """Fill in missing pixels: scratches, text, holes.
 
@@ -91,11 +86,7 @@ def upscale(factor: Factor = 2, sigma: NoSigma = 0.0) -> dict[str, Any]:
 
 
 @repairing
-def deblur(
-    kernel: Annotated[str, typer.Option(metavar="KERNEL", help="The blur: see above.", show_default=False)],
-    sigma: EstimatedSigma = None,
-    border: Border = "replicate",
-) -> dict[str, Any]:
+def deblur(kernel: Kernel, sigma: EstimatedSigma = None, border: Border = "replicate") -> dict[str, Any]:
     """Undo a known blur.
 
     IN and OUT as for denoise. KERNEL: gaussian:SIGMA, box:SIDE, disk:RADIUS,

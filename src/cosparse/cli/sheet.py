@@ -66,6 +66,6 @@ def _caption(pen: ImageDraw.ImageDraw, panel: Panel, row: Row, x: int, y: int) -
     if panel.name == "truth":
         return
     colour = ACCENT if panel.name == "after" else INK
-    note = " bicubic" if row.task == "upscale" and panel.name == "before" else ""
+    note = " bicubic" if panel.name == "before" and "factor" in row.scene.options else ""
     pen.text((x, y), f"{panel.db:.2f} dB{note}", fill=colour, font=_font(18), stroke_width=0.3)
     pen.text((x + SIDE, y + 1), f"SSIM {panel.ssim:.3f}", fill=SOFT, font=_font(16), anchor="ra")

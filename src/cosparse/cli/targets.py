@@ -74,8 +74,8 @@ def plan(paths: Sequence[str], output: str | None, word: str, format: str | None
     unread: dict[Path, None] = {}
     for given in named:
         if given == "-":
-            target = None if out is None else _target(None, Path("stdin"), out, folder, word, format)
-            inputs["-"] = Input(None, target, Path("stdin"))
+            place = Path("stdin")
+            inputs["-"] = Input(None, _target(None, place, out, folder, word, format), place)
             continue
         unread.update(dict.fromkeys(unread_files(given)))
         try:
@@ -154,9 +154,8 @@ def _is_folder(many: bool, out: str | None) -> bool:
     if Path(out).is_dir() or out.endswith(("/", os.sep)):
         return True
     if many and (Path(out).exists() or Path(out).suffix.lower() in SUFFIXES):
-        raise UsageProblem(
-            f"{shown_name(out)}: for several inputs OUT must be a folder; name one, or check that all inputs exist"
-        )
+        hint = "name one, or check that all inputs exist"
+        raise UsageProblem(f"{shown_name(out)}: for several inputs OUT must be a folder; {hint}")
     return many
 
 
@@ -190,10 +189,8 @@ def _target(
         return Path(out) / place.with_suffix(ending)
     kind = SUFFIXES.get(Path(out).suffix.lower())
     if kind is None and format is None:
-        raise UsageProblem(
-            f"{shown_name(out)}: its name does not say a format; end it with .png, .jpg, .tif or "
-            ".bmp, with / for a folder, or add --format"
-        )
+        hint = "end it with .png, .jpg, .tif or .bmp, with / for a folder, or add --format"
+        raise UsageProblem(f"{shown_name(out)}: its name does not say a format; {hint}")
     if kind and format and kind != SUFFIXES["." + format]:
         raise UsageProblem(f"{shown_name(out)}: contradicts --format {format}; leave one out")
     return Path(out)
