@@ -161,7 +161,7 @@ class FileRepair:
         mask = {} if self.mask is None else {"mask": self.mask(picture, image.place)}
         found = repair(
             given, options.task.name, sigma=options.sigma, operator=options.prior, weight=options.weight,
-            quality=options.quality, callback=tally, **options.own, **mask,
+            quality=options.quality.value, callback=tally, **options.own, **mask,
         )  # fmt: skip
         _write(image, found.picture, kind)
         sigmas = found.sigmas if options.sigma is None else (options.sigma,)

@@ -101,7 +101,7 @@ def _undone(options: Repair, images: list[Input]) -> tuple[Record | None, list[I
     try:
         record = Record(
             Path(out) / f".cosparse-{options.task.word}.json", version=__version__, operator=options.prior,
-            weight=options.weight, quality=options.quality, format=options.format, reference=options.reference,
+            weight=options.weight, quality=options.quality.value, format=options.format, reference=options.reference,
             data_range=options.data_range, sigma=options.sigma, mask=options.mask, **options.own,
         )  # fmt: skip
     except FileExistsError as other:
@@ -148,7 +148,7 @@ def run_tiles(options: Repair) -> None:
         report = cluster.repair_picture(
             options.task.name, picture, target.resolve(), tile=tile, client=client, force=options.force,
             callback=lambda done, total: bar.update(done / total, f"{done} of {total} tiles"),
-            operator=options.prior, weight=options.weight, quality=options.quality, data_range=span, **own,
+            operator=options.prior, weight=options.weight, quality=options.quality.value, data_range=span, **own,
         )  # fmt: skip
     seconds, level = time.perf_counter() - started, report.sigma * 255.0 / span
     if options.json:

@@ -16,9 +16,7 @@ NEAR = 4.0  # ranges of float files that differ by no more were guessed of the s
 def read_picture(source: Path | BinaryIO, data_range: float | None, *, name: str | None = None) -> Picture:
     """Read a file. White is `data_range`, but in files of 8 bits, where it is always 255."""
     picture = read_image(source, name=name, data_range=data_range)
-    if picture.pixels.dtype == np.uint8:
-        return replace(picture, data_range=255.0)
-    return picture
+    return replace(picture, data_range=255.0) if picture.pixels.dtype == np.uint8 else picture
 
 
 def in_range_of(first: Picture, second: Picture) -> Picture:

@@ -36,18 +36,19 @@ def repairing(asked: Callable[..., dict[str, Any]]) -> Callable[..., None]:
 
     def command(**given: Any) -> None:
         shared = {name: given.pop(name) for name in common}
-        own = asked(**given)
+        wanted = asked(**given)
         options = Repair(
             task=TASKS[asked.__name__], prior=find_operator(shared["operator"]),
-            sigma=own.pop("sigma"), mask=own.pop("mask", None), own=own, **shared,
+            sigma=wanted.pop("sigma"), mask=wanted.pop("mask", None), own=wanted, **shared,
         )  # fmt: skip
         run_tiles(options) if by_tiles(options) else run(options)
 
     common = inspect.signature(Shared, eval_str=True).parameters
     paths, output, *others = common.values()
-    own = [each.replace(kind=each.KEYWORD_ONLY) for each in inspect.signature(asked, eval_str=True).parameters.values()]
+    own = inspect.signature(asked, eval_str=True).parameters.values()
+    named = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own]
     command.__name__, command.__doc__ = asked.__name__, asked.__doc__
-    command.__dict__["__signature__"] = inspect.Signature([paths, output, *own, *others])
+    command.__dict__["__signature__"] = inspect.Signature([paths, output, *named, *others])
     return command
 
 
