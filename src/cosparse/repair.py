@@ -1,7 +1,8 @@
-"""Pictures as files hold them: repaired, enlarged, read as masks."""
+"""Pictures as files hold them: repaired, enlarged."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 from cosparse.io.picture import Picture
 from cosparse.io.pixel_size import enlarged
-from cosparse.io.values import default_range, to_working
-from cosparse.reconstruction.start import enlarge
+from cosparse.io.values import default_range
+from cosparse.reconstruction.start import Plane, enlarge
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.reconstruction.watch import Callback
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ def repair(
         Those of the task but `data_range`, `channel_axis` and `alpha`, which the picture knows.
     """
     kind, pixels = TASKS[task], picture.pixels
-    if task != "inpaint" and pixels.dtype.kind == "f" and np.isnan(pixels).any():
+    if "mask" not in options and pixels.dtype.kind == "f" and np.isnan(pixels).any():
         raise ValueError("holds NaN; fill them in first with: cosparse inpaint --mask nan")
     if sigma is not None or not kind.estimates_noise:
         options["sigma"] = (sigma or 0.0) * picture.data_range / 255.0
@@ -51,28 +54,22 @@ def repair(
     return Repaired(replace(like, pixels=request.run(callback)), request.sigmas)
 
 
-def bicubic(picture: Picture, factor: int) -> NDArray[np.float32]:
-    """The pixels of a picture enlarged by interpolation, in its own units: what upscaling is compared with."""
-    pages = picture.pages.astype(np.float32)
-    planes = pages if picture.channel_axis is None else np.moveaxis(pages, -1, 1)
-    large = np.stack([enlarge(plane, factor) for plane in planes.reshape(-1, *planes.shape[-2:])])
-    large = large.reshape(*planes.shape[:-2], *large.shape[-2:])
-    pages = large if picture.channel_axis is None else np.moveaxis(large, 1, -1)
-    return pages.reshape(*picture.leading, *pages.shape[1:])
+def by_plane(picture: Picture, change: Callable[[Plane], Plane]) -> Array:
+    """The pixels of a picture, each colour of each page changed by itself; it may become larger or smaller.
 
-
-def white_mask(mask: Picture) -> NDArray[np.bool_]:
-    """White is missing; of a see-through mask, what is white and visible.
-
-    >>> white_mask(Picture(np.array([[0, 255]], np.uint8)))
-    array([[False,  True]])
+    >>> by_plane(Picture(np.zeros((2, 8, 9, 3)), channel_axis=-1, stack=True), lambda plane: plane[::4]).shape
+    (2, 2, 9, 3)
     """
-    values: NDArray[Any] = to_working(mask.pixels, data_range=mask.data_range)
-    if mask.channel_axis is not None:
-        values = values.mean(axis=-1)
-    if mask.alpha is not None:
-        values = values * (mask.alpha / default_range(mask.alpha))
-    return np.asarray(values > 127.5)
+    planes = picture.pixels if picture.channel_axis is None else np.moveaxis(picture.pixels, -1, -3)
+    each = planes.reshape(-1, *planes.shape[-2:])
+    changed = np.stack([change(np.ascontiguousarray(plane, np.float32)) for plane in each])
+    changed = changed.reshape(*planes.shape[:-2], *changed.shape[1:])
+    return changed if picture.channel_axis is None else np.ascontiguousarray(np.moveaxis(changed, -3, -1))
+
+
+def bicubic(picture: Picture, factor: int) -> Array:
+    """The pixels of a picture enlarged by interpolation, in its own units: what upscaling is compared with."""
+    return by_plane(picture, lambda plane: enlarge(plane, factor))
 
 
 def enlarged_like(picture: Picture, factor: int) -> Picture:
@@ -84,18 +81,8 @@ def enlarged_like(picture: Picture, factor: int) -> Picture:
     >>> enlarged_like(Picture(np.zeros((4, 4), np.uint8), metadata={"dpi": (300.0, 300.0)}), 2).metadata
     {'dpi': (600.0, 600.0)}
     """
-    alpha = enlarged_alpha(picture, factor)
-    return replace(picture, alpha=alpha, metadata=enlarged(picture.metadata, factor))
-
-
-def enlarged_alpha(picture: Picture, factor: int) -> Any:
-    """The transparency of a picture, if it has any, to go with its enlarged pixels."""
-    alpha = picture.alpha
-    if alpha is None:
-        return None
-    top = default_range(alpha)
-    planes = alpha.reshape(-1, *alpha.shape[-2:])
-    large = np.stack([enlarge(p.astype(np.float32), factor).clip(0, top) for p in planes])
-    if alpha.dtype.kind == "u":
-        large = np.rint(large)
-    return large.reshape(*alpha.shape[:-2], *large.shape[-2:]).astype(alpha.dtype)
+    alpha, metadata = picture.alpha, enlarged(picture.metadata, factor)
+    if alpha is not None:
+        large = bicubic(Picture(alpha), factor).clip(0, default_range(alpha))
+        alpha = (np.rint(large) if alpha.dtype.kind == "u" else large).astype(alpha.dtype)
+    return replace(picture, alpha=alpha, metadata=metadata)

@@ -231,10 +231,10 @@ def test_a_full_disk_and_a_full_memory(folder, capsys, monkeypatch):
         patch.setattr(Path, "write_bytes", full)
         check(capsys, "denoise good.png out.png --sigma 0", 1, "out.png: cannot be written (No space")
     with monkeypatch.context() as patch:
-        patch.setattr("cosparse.cli.repair_commands.repair", huge)
+        patch.setattr("cosparse.cli.batch.repair", huge)
         check(capsys, "denoise good.png out.png", 1, "good.png: not enough memory")
 
 
 def test_a_mistake_of_ours_is_one_line_too(folder, capsys, monkeypatch):
-    monkeypatch.setattr("cosparse.cli.repair_commands.repair", lambda *_, **__: {}["key"])
+    monkeypatch.setattr("cosparse.cli.batch.repair", lambda *_, **__: {}["key"])
     check(capsys, "denoise good.png out.png", 1, "good.png: unexpected KeyError")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,22 @@ from command_line import COLOUR, GREY, PROGRAM, environment, files, noisy
 from PIL import Image
 
 import cosparse
+from cosparse.cli import repair_commands
+from cosparse.cli.options import Shared
 from cosparse.cli.psf_option import point_spread
 from cosparse.cli.targets import plan
 from cosparse.io.picture import read_image, write_image
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.tasks import TASKS
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=list(TASKS))
+def test_every_task_is_a_command_that_has_its_options(task):
+    options = inspect.signature(getattr(repair_commands, task.name)).parameters
+    assert {*task.needs, *task.takes, *(field.name for field in fields(Shared))} <= set(options)
+    assert (options["sigma"].default is None) == task.estimates_noise
+    assert all(options[name].default is not options[name].empty for name in task.takes)
+
 
 # --- denoise, and what all repairs share ----------------------------------------------------------
 
@@ -253,7 +267,7 @@ def test_where_results_go(folder):
     def targets(*paths, output=None, format=None):
         planned = plan(paths, output, "denoised", format)
         assert not planned.problems and not planned.unread
-        return {job.name: job.result for job in planned.jobs}
+        return {image.name: image.result for image in planned.inputs}
 
     assert targets("a.png", "b.png", "c.png") == {
         name: name.replace(".", ".denoised.") for name in ("a.png", "b.png", "c.png")

@@ -9,6 +9,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperCommand
 
 from cosparse._version import __version__
@@ -48,10 +49,8 @@ def _version(wanted: bool) -> None:
 
 @app.callback(epilog="\b\nExamples:\n  cosparse demo\n  cosparse denoise photo.jpg")
 def _program(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    version: Annotated[bool, Option("--version", help="Show the version.", callback=_version, is_eager=True)] = False,
+    debug: Annotated[bool, Option("--debug", help="Show where an error came from.")] = False,
 ) -> None:
     """Repair images with a learned analysis operator.
 
@@ -77,30 +76,22 @@ def _add(function: Any, usage: str, *examples: str) -> None:
 _add(demo.demo, "[OPTIONS]", "")
 _add(repair_commands.denoise, "IN... [OUT] [OPTIONS]", "photo.jpg", "scans/ clean/ --sigma 10")
 _add(
-    repair_commands.inpaint,
-    "IN... [OUT] --mask MASK [OPTIONS]",
-    "photo.png --mask scratches.png",
-    "painted.jpg clean.jpg --mask '#ff0000' --grow 2",
-)
+    repair_commands.inpaint, "IN... [OUT] --mask MASK [OPTIONS]",
+    "photo.png --mask scratches.png", "painted.jpg clean.jpg --mask '#ff0000' --grow 2",
+)  # fmt: skip
 _add(repair_commands.upscale, "IN... [OUT] [OPTIONS]", "small.png large.png --factor 3")
 _add(
-    repair_commands.deblur,
-    "IN... [OUT] --kernel KERNEL [OPTIONS]",
-    "photo.png sharp.png --kernel gaussian:2",
-    "photo.png --kernel motion:15:30 --sigma 2",
-)
+    repair_commands.deblur, "IN... [OUT] --kernel KERNEL [OPTIONS]",
+    "photo.png sharp.png --kernel gaussian:2", "photo.png --kernel motion:15:30 --sigma 2",
+)  # fmt: skip
 _add(
-    learn.learn,
-    "IMAGES... -o FILE [OPTIONS]",
-    "photos/ -o mine.safetensors",
-    "photos/ -o mine.safetensors --checkpoint run.ckpt",
-)
+    learn.learn, "IMAGES... -o FILE [OPTIONS]",
+    "photos/ -o mine.safetensors", "photos/ -o mine.safetensors --checkpoint run.ckpt",
+)  # fmt: skip
 _add(
-    refine.refine,
-    "OP IMAGES... -o FILE [OPTIONS]",
-    "mine.safetensors photos/ -o better.safetensors",
-    "dct:7 photos/ -o small.safetensors --sigma 25",
-)
+    refine.refine, "OP IMAGES... -o FILE [OPTIONS]",
+    "mine.safetensors photos/ -o better.safetensors", "dct:7 photos/ -o small.safetensors --sigma 25",
+)  # fmt: skip
 _add(inspecting.inspect, "[OP] [OPTIONS]", "mine.safetensors --atoms atoms.png")
 _add(inspecting.compare, "A B [OPTIONS]", "truth.png repaired.png")
 _add(demo.studio, "[OPTIONS]", "")

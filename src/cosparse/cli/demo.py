@@ -33,11 +33,11 @@ def demo(
         raise UsageProblem(f"{folder}: is a file; name a folder for the pictures")
     started = time.perf_counter()
     rows = []
-    with Bar(len(demo_pictures.TASKS)) as bar:
-        for make in demo_pictures.TASKS:
-            bar.begin(make.__name__)
-            rows.append(make(bar))
-            bar.say(f"{rows[-1].title}: {rows[-1].before.db:.2f} -> {rows[-1].after.db:.2f} dB")
+    with Bar(len(demo_pictures.SCENES)) as bar:
+        for task in demo_pictures.SCENES:
+            bar.begin(task)
+            rows.append(row := demo_pictures.repaired(task, bar))
+            bar.say(f"{row.scene.title}: {row.before.db:.2f} -> {row.after.db:.2f} dB")
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
         for panel in (row.before, row.after, row.truth):
@@ -46,30 +46,19 @@ def demo(
     seconds = time.perf_counter() - started
     if json:
         for row in rows:
-            json_line(
-                {
-                    "task": row.task,
-                    "psnr_before": row.before.db,
-                    "psnr": row.after.db,
-                    "ssim_before": row.before.ssim,
-                    "ssim": row.after.ssim,
-                    "seconds": row.seconds,
-                }
-            )
+            json_line({
+                "task": row.task, "psnr_before": row.before.db, "psnr": row.after.db,
+                "ssim_before": row.before.ssim, "ssim": row.after.ssim, "seconds": row.seconds,
+            })  # fmt: skip
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("task")
     for name in ("PSNR before", "after", "SSIM before", "after", "seconds"):
         table.add_column(name, justify="right")
     for row in rows:
-        table.add_row(
-            row.title,
-            f"{row.before.db:.2f} dB",
-            f"{row.after.db:.2f} dB",
-            f"{row.before.ssim:.3f}",
-            f"{row.after.ssim:.3f}",
-            f"{row.seconds:.1f}",
-        )
+        levels = [f"{panel.db:.2f} dB" for panel in (row.before, row.after)]
+        likeness = [f"{panel.ssim:.3f}" for panel in (row.before, row.after)]
+        table.add_row(row.scene.title, *levels, *likeness, f"{row.seconds:.1f}")
     say = stdout()
     say.print(table)
     say.print(f"{folder / 'sheet.png'}: before and after, {seconds:.0f} s in all", soft_wrap=True)

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+from skimage import data
 
 import cosparse
 from cosparse.cli.progress import Bar, Tally
-from cosparse.cli.psf_option import point_spread
+from cosparse.io.picture import Picture
 from cosparse.io.values import from_working
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.start import enlarge
+from cosparse.reconstruction.psf import disk_kernel
+from cosparse.repair import bicubic, by_plane, repair
 
 Array = NDArray[Any]
 SIDE = 288
 TEXT = "the quick brown fox jumps over the lazy dog and the five boxing wizards jump quickly "
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A picture, what became of it, and the options of its repair; the place (top, left, side) worth a closer look."""
+
+    title: str
+    truth: Array
+    damaged: Array
+    detail: tuple[int, int, int]
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -34,75 +48,64 @@ class Panel:
 
 @dataclass(frozen=True)
 class Row:
-    """A task: before, after and truth, and the place (top, left, side) worth a closer look."""
+    """A task: its scene before and after, and in truth."""
 
     task: str
-    title: str
+    scene: Scene
     before: Panel
     after: Panel
     truth: Panel
-    detail: tuple[int, int, int]
     seconds: float
 
 
-def denoise(bar: Bar) -> Row:
+def denoise() -> Scene:
     """Gaussian noise of standard deviation 25 on a colour photograph."""
     truth = _photo("coffee", 30, 120)
     noisy = truth + np.random.default_rng(0).normal(0, 25, truth.shape).astype(np.float32)
-
-    def repair(callback: Tally) -> Array:
-        return cosparse.denoise(noisy, 25, **_float(truth, callback))
-
-    return _row("denoise", "denoise, noise 25", truth, noisy, (176, 180, 72), bar, repair)
+    return Scene("denoise, noise 25", truth, noisy, (176, 180, 72), {"sigma": 25})
 
 
-def inpaint(bar: Bar) -> Row:
+def inpaint() -> Scene:
     """Text and scratches over a colour photograph."""
     truth = _photo("chelsea", 6, 70)
     missing = text_and_scratches()
     marked = np.where(missing[..., None], np.float32(255), truth)
-
-    def repair(callback: Tally) -> Array:
-        return cosparse.inpaint(marked, missing, **_float(truth, callback))
-
-    title = f"inpaint, {missing.mean():.0%} missing"
-    return _row("inpaint", title, truth, marked, (76, 40, 72), bar, repair)
+    return Scene(f"inpaint, {missing.mean():.0%} missing", truth, marked, (76, 40, 72), {"mask": missing})
 
 
-def upscale(bar: Bar) -> Row:
-    """A colour photograph at a third of its width and height; before is bicubic interpolation."""
+def upscale() -> Scene:
+    """A colour photograph at a third of its width and height."""
     truth = _photo("astronaut", 4, 80)
-    measure = measurement.downsampling(3, truth.shape[:2])
-    small = _by_colour(truth, lambda plane: measure.forward(plane))
-    before = _by_colour(small, lambda plane: enlarge(plane, 3))
-
-    def repair(callback: Tally) -> Array:
-        return cosparse.upscale(small, 3, **_float(truth, callback))
-
-    return _row("upscale", "upscale, 3 times", truth, before, (84, 96, 72), bar, repair)
+    small = by_plane(Picture(truth, channel_axis=-1), measurement.downsampling(3, truth.shape[:2]).forward)
+    return Scene("upscale, 3 times", truth, small, (84, 96, 72), {"factor": 3})
 
 
-def deblur(bar: Bar) -> Row:
+def deblur() -> Scene:
     """A grey photograph out of focus, with a little noise."""
     truth = _photo("camera", 40, 130)
-    kernel = point_spread("disk:3")
-    measure = measurement.blur(kernel, truth.shape)
+    kernel = disk_kernel(3)
     noise = np.random.default_rng(0).normal(0, 1, truth.shape)
-    blurred = (measure.forward(truth) + noise).astype(np.float32)
-
-    def repair(callback: Tally) -> Array:
-        return cosparse.deblur(blurred, kernel, sigma=1, **_float(truth, callback))
-
-    return _row("deblur", "deblur, out of focus", truth, blurred, (78, 104, 72), bar, repair)
+    blurred = (measurement.blur(kernel, truth.shape).forward(truth) + noise).astype(np.float32)
+    return Scene("deblur, out of focus", truth, blurred, (78, 104, 72), {"kernel": kernel, "sigma": 1})
 
 
-TASKS: list[Callable[[Bar], Row]] = [denoise, inpaint, upscale, deblur]
+SCENES: dict[str, Callable[[], Scene]] = {make.__name__: make for make in (denoise, inpaint, upscale, deblur)}
+
+
+def repaired(task: str, bar: Bar) -> Row:
+    """The scene of a task before and after; what is enlarged is shown before as interpolation has it."""
+    scene = SCENES[task]()
+    truth, picture = scene.truth, Picture(scene.damaged, channel_axis=None if scene.damaged.ndim == 2 else -1)
+    started = time.perf_counter()
+    after = repair(picture, task, callback=Tally(truth, bar), **scene.options).picture.pixels
+    seconds = time.perf_counter() - started
+    before = bicubic(picture, scene.options["factor"]) if "factor" in scene.options else scene.damaged
+    last = Panel("truth", truth.astype(np.uint8))
+    return Row(task, scene, _panel("before", before, truth), _panel("after", after, truth), last, seconds)
 
 
 def text_and_scratches() -> NDArray[np.bool_]:
     """Lines of text, and strokes as of a nail, as a mask."""
-    from PIL import Image, ImageDraw, ImageFont
-
     canvas = Image.new("L", (SIDE, SIDE))
     pen = ImageDraw.Draw(canvas)
     font = ImageFont.load_default(15)
@@ -122,45 +125,11 @@ def text_and_scratches() -> NDArray[np.bool_]:
 
 def _photo(name: str, top: int, left: int) -> NDArray[np.float32]:
     """A square of one of scikit-image's pictures, as float32 on 0..255."""
-    from skimage import data
-
     picture: Array = getattr(data, name)()
     return picture[top : top + SIDE, left : left + SIDE].astype(np.float32)
 
 
-def _by_colour(image: Array, change: Callable[[Array], Array]) -> NDArray[np.float32]:
-    return np.stack([change(np.ascontiguousarray(image[..., c])) for c in range(3)], axis=-1)
-
-
-def _float(truth: Array, callback: Tally) -> dict[str, Any]:
-    axis = None if truth.ndim == 2 else -1
-    return {"data_range": 255, "channel_axis": axis, "callback": callback}
-
-
-def _row(
-    task: str, title: str, truth: Array, damaged: Array, detail: tuple[int, int, int], bar: Bar,
-    repair: Callable[[Tally], Array],
-) -> Row:  # fmt: skip
-    started = time.perf_counter()
-    tally = Tally(truth, bar)
-    after = repair(tally)
-    seconds = time.perf_counter() - started
-    return Row(
-        task,
-        title,
-        _panel("before", damaged, truth),
-        _panel("after", after, truth),
-        Panel("truth", truth.astype(np.uint8)),
-        detail,
-        seconds,
-    )
-
-
 def _panel(name: str, image: Array, truth: Array) -> Panel:
-    axis = None if truth.ndim == 2 else -1
-    return Panel(
-        name,
-        from_working(image, dtype=np.uint8),
-        cosparse.psnr(truth, image, data_range=255),
-        cosparse.ssim(truth, image, data_range=255, channel_axis=axis),
-    )
+    db = cosparse.psnr(truth, image, data_range=255)
+    similarity = cosparse.ssim(truth, image, data_range=255, channel_axis=None if truth.ndim == 2 else -1)
+    return Panel(name, from_working(image, dtype=np.uint8), db, similarity)

@@ -12,7 +12,7 @@ from rich.table import Table
 import cosparse
 from cosparse.cli.console import UsageProblem, json_line, stdout
 from cosparse.cli.options import DataRange, Force, Json, find_operator
-from cosparse.cli.reading import checked_range, in_range_of, read_picture, working
+from cosparse.cli.reading import in_range_of, read_picture
 from cosparse.io.atomic import replacing
 from cosparse.io.picture import Picture, write_image
 
@@ -30,8 +30,8 @@ def inspect(
     """
     prior = find_operator(operator)
     for path in (atoms, plot):
-        if path:
-            _may_write(path, force)
+        if path and Path(path).exists() and not force:
+            raise UsageProblem(f"{path}: exists; add --force to replace it")
     if atoms:
         write_image(atoms, prior.atoms_image(scale=6))
     if plot:
@@ -72,12 +72,11 @@ def compare(
 
     Values are compared on a scale of 0..255, whatever the files' depths.
     """
-    white = checked_range(data_range)
-    a, b = read_picture(Path(first), white), read_picture(Path(second), white)
+    a, b = (read_picture(Path(name), data_range) for name in (first, second))
     b = in_range_of(a, b)
     if a.pixels.shape != b.pixels.shape:
         raise ValueError(f"{first} is {_size(a)}, {second} is {_size(b)}; they must be alike")
-    x, y = working(a), working(b)
+    x, y = a.working, b.working
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ValueError(f"{first}, {second}: hold NaN; fill them in before comparing")
     sides = a.pages.shape[1:3]
@@ -108,11 +107,6 @@ def _size(picture: Picture) -> str:
     height, width = picture.pages.shape[1:3]
     pages = f", {'x'.join(map(str, picture.leading))} pages" if picture.stack else ""
     return f"{width}x{height} {'grey' if picture.channel_axis is None else 'colour'}{pages}"
-
-
-def _may_write(path: str, force: bool) -> None:
-    if Path(path).exists() and not force:
-        raise UsageProblem(f"{path}: exists; add --force to replace it")
 
 
 def _plot(prior: cosparse.AnalysisOperator, path: str) -> None:

@@ -23,11 +23,10 @@ from cosparse.cli.console import (
     reason,
     stdout,
 )
-from cosparse.cli.live import View, sparkline
 from cosparse.cli.on_cluster import connected, in_zarr
 from cosparse.cli.options import DataRange, Force, Json, Scheduler
-from cosparse.cli.progress import Bar
-from cosparse.cli.reading import checked_range, read_picture
+from cosparse.cli.progress import Bar, View, sparkline
+from cosparse.cli.reading import read_picture
 from cosparse.cli.targets import tell_unread
 from cosparse.io.find import find_images, unread_files
 from cosparse.io.picture import write_image
@@ -68,8 +67,7 @@ def learn(
     check_files(target, drawing, checkpoint, resume, force)
     if scheduler is None and any(map(in_zarr, images)):
         scheduler = "local"
-    white = checked_range(data_range)
-    reading = Reading() if scheduler else read_pictures(images, seed, white)
+    reading = Reading() if scheduler else read_pictures(images, seed, data_range)
     problems = reading.problems
     started = time.perf_counter()
     try:
@@ -77,7 +75,7 @@ def learn(
             patches: Any
             if scheduler:
                 client = stack.enter_context(connected(scheduler))
-                patches = _on_workers(client, images, size, count, white, seed)
+                patches = _on_workers(client, images, size, count, data_range, seed)
                 problems.extend(patches.problems)
             else:
                 patches = _patches(reading.pictures, size, count, seed)

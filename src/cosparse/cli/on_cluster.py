@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import secrets
 import time
@@ -10,15 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cosparse._version import __version__
 from cosparse.cli.console import UsageProblem, json_line, stderr
-from cosparse.cli.mask_option import lazy_mask
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar
-from cosparse.cli.targets import Job, split
+from cosparse.cli.targets import Input, split
 
+if TYPE_CHECKING:
+    from cosparse.cluster.layout import Layout
+    from cosparse.cluster.record import Record
+
+Figures = dict[str, Any]  # of one repair, as --json prints them
+Outcome = Figures | Exception
 TILE = 1024
 
 
@@ -41,70 +45,69 @@ def _need_extra() -> None:
         raise UsageProblem(str(error).removeprefix("cosparse.cluster: ")) from error
 
 
-def outcomes(options: Repair, jobs: list[Job], work: Callable[[Job], Any], word: str) -> Iterator[tuple[Job, Any]]:
-    """Every job with its record or exception, from the cluster's workers; without those done by an earlier run."""
+def outcomes(options: Repair, images: list[Input], work: Callable[[Input], Figures]) -> Iterator[tuple[Input, Outcome]]:
+    """Every input with what came of it, from the cluster's workers; without those done by an earlier run."""
     from cosparse import cluster
 
-    if any(job.source is None or job.target is None for job in jobs):
+    if any(image.source is None or image.target is None for image in images):
         raise UsageProblem("--scheduler: a cluster cannot see standard input or output; name files")
     with connected(options.scheduler) as client:
-        record, left = _undone(options, jobs, word)
+        record, left = _undone(options, images)
         # The workers have another current folder; in what is reported, files keep the names they were given.
-        given = {os.path.abspath(job.target or ""): job for job in left}
-        ours = {name for name, job in given.items() if record is not None and record.ours(str(job.target))}
+        given = {os.path.abspath(image.target or ""): image for image in left}
+        ours = {name for name, image in given.items() if record is not None and record.ours(str(image.target))}
 
-        def renewing(job: Job) -> Any:
-            return _renewed(job, work) if str(job.target) in ours else work(job)
+        def renewing(image: Input) -> Figures:
+            return _renewed(image, work) if str(image.target) in ours else work(image)
 
-        for job, outcome in cluster.each(client, renewing, _begun(record, map(_absolute, left))):
-            own = given[str(job.target)]
+        for image, outcome in cluster.each(client, renewing, _begun(record, left)):
+            own = given[str(image.target)]
             if isinstance(outcome, dict):
                 outcome |= {"input": own.name, "output": own.result}
             elif record is not None:
-                record.failed(str(job.target))
+                record.failed(str(image.target))
             yield own, outcome
 
 
-def _absolute(job: Job) -> Job:
-    assert job.source and job.target
-    return replace(job, source=Path(os.path.abspath(job.source)), target=Path(os.path.abspath(job.target)))
-
-
-def _begun(record: Any, jobs: Iterator[Job]) -> Iterator[Job]:
-    """The jobs, each noted when its turn comes."""
-    for job in jobs:
+def _begun(record: Record | None, images: list[Input]) -> Iterator[Input]:
+    """The inputs with absolute paths, each noted when its turn comes."""
+    for image in images:
+        assert image.source and image.target
+        source, target = os.path.abspath(image.source), os.path.abspath(image.target)
         if record is not None:
-            record.begin(str(job.source), str(job.target))
-        yield job
+            record.begin(source, target)
+        yield replace(image, source=Path(source), target=Path(target))
 
 
-def _renewed(job: Job, work: Callable[[Job], Any]) -> Any:
-    """A job whose target is an older result of the same run: that is replaced when the new one is whole."""
-    assert job.target
-    beside = job.target.with_name(f".{job.target.stem}.{secrets.token_hex(4)}{job.target.suffix}")
+def _renewed(image: Input, work: Callable[[Input], Figures]) -> Figures:
+    """Where the target is an older result of the same run: that is replaced when the new one is whole."""
+    assert image.target
+    beside = image.target.with_name(f".{image.target.stem}.{secrets.token_hex(4)}{image.target.suffix}")
     try:
-        outcome = work(replace(job, target=beside))
-        os.replace(beside, job.target)
+        figures = work(replace(image, target=beside))
+        os.replace(beside, image.target)
     finally:
         beside.unlink(missing_ok=True)
-    return outcome
+    return figures
 
 
-def _undone(options: Repair, jobs: list[Job], word: str) -> tuple[Any, list[Job]]:
+def _undone(options: Repair, images: list[Input]) -> tuple[Record | None, list[Input]]:
     """A folder remembers what was asked for and done: asked again, only what is not there or has changed is done."""
     from cosparse.cluster.record import Record
 
     _, out = split(options.paths, options.output)
-    if options.force or out is None or len(jobs) < 2:
-        return None, jobs
-    asked = vars(replace(options, paths=[], output=None, json=False, scheduler=None))
-    asked |= ast.literal_eval(asked.pop("extra") or "{}")
+    if options.force or out is None or len(images) < 2:
+        return None, images
     try:
-        record = Record(Path(out) / f".cosparse-{word}.json", version=__version__, **asked)
+        record = Record(
+            Path(out) / f".cosparse-{options.task.word}.json", version=__version__, operator=options.prior,
+            weight=options.weight, quality=options.quality.value, format=options.format, reference=options.reference,
+            data_range=options.data_range, sigma=options.sigma, mask=options.mask, **options.own,
+        )  # fmt: skip
     except FileExistsError as other:
         stderr().print(str(other), soft_wrap=True, markup=False)
-        return None, jobs  # what exists is then an error of each file, as ever
-    return record, [job for job in jobs if not record.done(str(job.source), str(job.target))]
+        return None, images  # what exists is then an error of each file, as ever
+    return record, [image for image in images if not record.done(str(image.source), str(image.target))]
 
 
 def by_tiles(options: Repair) -> bool:
@@ -117,20 +120,11 @@ def in_zarr(path: str) -> bool:
     return any(part.endswith(".zarr") for part in Path(path).parts)
 
 
-def run_tiles(
-    options: Repair,
-    task: str,
-    word: str,
-    *,
-    sigma: float | None = None,
-    mask: tuple[str, float, int] | None = None,
-    data_range: float | None = None,
-    **extra: Any,
-) -> None:
-    """One picture in, one out; `mask` is what --mask, --tolerance and --grow say, `data_range` --data-range."""
+def run_tiles(options: Repair) -> None:
+    """One picture in, one out."""
     from cosparse import cluster
     from cosparse.cluster.layout import layout_of
-    from cosparse.cluster.sources import OnDisk, as_dask, value_range
+    from cosparse.cluster.sources import OnDisk, value_range
 
     _need_extra()
     inputs, out = split(options.paths, options.output)
@@ -138,30 +132,23 @@ def run_tiles(
         raise UsageProblem("by tiles one picture is repaired at a time; give one IN and OUT")
     if options.reference or options.format:
         raise UsageProblem("--reference, --format: not by tiles; leave them out, and end OUT with .tif or .zarr")
-    source = Path(inputs[0])
-    target = Path(out) if out else source.with_name(f"{source.stem}.{word}{source.suffix}")
+    source, tile = Path(inputs[0]), options.tile or TILE
+    target = Path(out) if out else source.with_name(f"{source.stem}.{options.task.word}{source.suffix}")
     started = time.perf_counter()
     picture = OnDisk(source.resolve(), shown=source)
     with connected(options.scheduler) as client, Bar(1) as bar:
         bar.begin(source.name)
         layout = layout_of(picture)
-        span = value_range(client, picture, layout) if data_range is None else float(data_range)
-        if mask is not None:
-            from dask.array.core import normalize_chunks
-
-            chunks = layout.chunks(normalize_chunks(options.tile or TILE, layout.size))
-            seen = as_dask(picture, chunks)
-            seen = seen[..., :-1] if layout.alpha else seen
-            coloured = layout.channels is not None and seen.shape[-1] == 3
-            if layout.channels is not None and not coloured:
-                seen = seen[..., 0]
-            extra["mask"] = lazy_mask(*mask, seen, span, coloured)
-        if sigma is not None:
-            extra["sigma"] = sigma * span / 255.0
+        span = options.data_range or value_range(client, picture, layout)
+        own = dict(options.own)
+        if options.mask is not None:
+            own["mask"] = options.mask.lazy(*_seen(picture, layout, tile), span)
+        if options.sigma is not None:
+            own["sigma"] = options.sigma * span / 255.0
         report = cluster.repair_picture(
-            task, picture, target.resolve(), tile=options.tile or TILE, client=client, force=options.force,
+            options.task.name, picture, target.resolve(), tile=tile, client=client, force=options.force,
             callback=lambda done, total: bar.update(done / total, f"{done} of {total} tiles"),
-            operator=options.operator, weight=options.weight, quality=options.quality, data_range=span, **extra,
+            operator=options.prior, weight=options.weight, quality=options.quality.value, data_range=span, **own,
         )  # fmt: skip
     seconds, level = time.perf_counter() - started, report.sigma * 255.0 / span
     if options.json:
@@ -174,10 +161,19 @@ def run_tiles(
     if bar.shown:
         kept = f" ({report.resumed} from an earlier run)" if report.resumed else ""
         ranged = f" of {span:g}" if picture.dtype.kind == "f" else ""
-        stderr().print(
-            f"{source} -> {target}: {report.layout}{ranged}, {report.tiles} tiles{kept}, sigma {level:.3g}, "
-            f"{seconds:.0f} s",
-            soft_wrap=True,
-        )
+        figures = f"{report.layout}{ranged}, {report.tiles} tiles{kept}, sigma {level:.3g}, {seconds:.0f} s"
+        stderr().print(f"{source} -> {target}: {figures}", soft_wrap=True)
     for line in report.lost:
         stderr().print(f"{target}: {line}", soft_wrap=True, markup=False)
+
+
+def _seen(picture: Any, layout: Layout, tile: int) -> tuple[Any, bool]:
+    """A picture as a Dask array in tiles, without transparency, and whether it has three colours."""
+    from dask.array.core import normalize_chunks
+
+    from cosparse.cluster.sources import as_dask
+
+    values = as_dask(picture, layout.chunks(normalize_chunks(tile, layout.size)))
+    values = values[..., :-1] if layout.alpha else values
+    coloured = layout.channels is not None and values.shape[-1] == 3
+    return values if coloured or layout.channels is None else values[..., 0], coloured

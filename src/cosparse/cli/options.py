@@ -1,18 +1,19 @@
-"""The options that commands share, and what they hold once parsed."""
+"""The options that commands share, each with the check of its value, and what a repair is asked for."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, CallbackParam, Option
 
 from cosparse.cli.console import UsageProblem
-from cosparse.cli.reading import checked_range
+from cosparse.cli.mask_option import MaskOption
 from cosparse.io.formats import SUFFIXES
 from cosparse.operator import AnalysisOperator, load_operator
+from cosparse.reconstruction.request import Task
 
 
 class Quality(StrEnum):
@@ -23,97 +24,90 @@ class Quality(StrEnum):
     best = "best"
 
 
-Paths = Annotated[list[str], typer.Argument(metavar="IN", show_default=False, hidden=True)]
-Output = Annotated[str | None, typer.Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")]
-Operator = Annotated[str, typer.Option("--operator", metavar="NAME|FILE", help="The prior to repair with.")]
-Weight = Annotated[
-    float | None,
-    typer.Option("--weight", metavar="NUMBER", help="Weight of the prior, instead of automatic."),
-]
-Level = Annotated[Quality, typer.Option("--quality", metavar="fast|balanced|best", help="How much effort.")]
-Grouping = Annotated[
-    bool,
-    typer.Option("--grouping/--no-grouping", help="Similar patches help each other (default).", show_default=False),
-]
+def must(be: str, holds: Callable[[Any], bool]) -> Callable[[CallbackParam, Any], Any]:
+    """The check of an option's value, before any work: a usage problem says what it must be."""
+
+    def check(option: CallbackParam, value: Any) -> Any:
+        if value is not None and not holds(value):
+            shown = f"{value:g}" if isinstance(value, float) else value
+            raise UsageProblem(f"{option.opts[0]} {shown}: must {be}")
+        return value
+
+    return check
+
+
+def _known_format(value: str | None) -> str | None:
+    name = value and value.lower().lstrip(".")
+    if name is not None and "." + name not in SUFFIXES:
+        raise UsageProblem(f"--format {value}: unknown; use png, jpg, bmp or tif")
+    return name
+
+
+def _number(help: str, check: Callable[[CallbackParam, Any], Any]) -> Any:
+    return Option(metavar="NUMBER", help=help, callback=check)
+
+
+_positive = must("be a positive number", lambda value: 0 < value < float("inf"))
+_level = must("be a number that is not negative", lambda value: 0 <= value < float("inf"))
+
+Paths = Annotated[list[str], Argument(metavar="IN", show_default=False, hidden=True)]
+Output = Annotated[str | None, Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")]
+Operator = Annotated[str, Option(metavar="NAME|FILE", help="The prior to repair with.")]
+Weight = Annotated[float | None, _number("Weight of the prior, instead of automatic.", _positive)]
+Level = Annotated[Quality, Option(metavar="fast|balanced|best", help="How much effort.")]
+Grouping = Annotated[bool, Option(help="Similar patches help each other (default).", show_default=False)]
 Format = Annotated[
-    str | None,
-    typer.Option("--format", metavar="png|tif|jpg|bmp", help="Of the result; else as OUT or IN."),
+    str | None, Option(metavar="png|tif|jpg|bmp", help="Of the result; else as OUT or IN.", callback=_known_format)
 ]
-Reference = Annotated[
-    str | None,
-    typer.Option("--reference", metavar="FILE", help="The true image (or a folder): print dB."),
-]
-DataRange = Annotated[
-    float | None,
-    typer.Option("--data-range", metavar="NUMBER", help="Value of white; for float and 16-bit files."),
-]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON line per file.")]
-Scheduler = Annotated[
-    str | None,
-    typer.Option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster; or: local."),
-]
-Tile = Annotated[
-    int | None,
-    typer.Option("--tile", metavar="PIXELS", help="Repair by tiles: TIFF or zarr.", min=1),
-]
-EstimatedSigma = Annotated[
-    float | None,
-    typer.Option("--sigma", metavar="NUMBER", help="Noise, on a scale of 0..255; estimated if left out."),
-]
-NoSigma = Annotated[
-    float,
-    typer.Option("--sigma", metavar="NUMBER", help="Noise to remove, on 0..255."),
-]
+Reference = Annotated[str | None, Option(metavar="FILE", help="The true image (or a folder): print dB.")]
+DataRange = Annotated[float | None, _number("Value of white; for float and 16-bit files.", _positive)]
+Force = Annotated[bool, Option("--force", "-f", help="Replace files that exist.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON line per file.")]
+Scheduler = Annotated[str | None, Option(metavar="ADDRESS", help="Of a Dask cluster; or: local.")]
+Tile = Annotated[int | None, Option(metavar="PIXELS", help="Repair by tiles: TIFF or zarr.", min=1)]
+EstimatedSigma = Annotated[float | None, _number("Noise, on a scale of 0..255; estimated if left out.", _level)]
+NoSigma = Annotated[float, _number("Noise to remove, on 0..255.", _level)]
 
 
-@dataclass(frozen=True)
-class Repair:
-    """What all repairs have in common."""
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """The options that all repairs have, as on the command line."""
 
-    paths: list[str]
-    output: str | None
-    operator: AnalysisOperator
-    weight: float | None
-    quality: str
-    format: str | None
-    reference: str | None
-    force: bool
-    json: bool
-    scheduler: str | None = None
-    tile: int | None = None
-    data_range: float | None = None
-    extra: str = ""  # what the task has beside, for telling one run from another
+    paths: Paths
+    output: Output = None
+    operator: Operator = "default"
+    weight: Weight = None
+    quality: Level = Quality.balanced
+    format: Format = None
+    reference: Reference = None
+    force: Force = False
+    data_range: DataRange = None
+    scheduler: Scheduler = None
+    tile: Tile = None
+    json: Json = False
 
 
-def gather(
-    paths: list[str],
-    output: str | None,
-    operator: str,
-    weight: float | None,
-    quality: Quality,
-    format: str | None,
-    reference: str | None,
-    force: bool,
-    json: bool,
-    sigma: float | None,
-    scheduler: str | None = None,
-    tile: int | None = None,
-    data_range: float | None = None,
-    **extra: object,
-) -> Repair:
-    """Check the options once, before any work."""
-    if sigma is not None and not (math.isfinite(sigma) and sigma >= 0):
-        raise UsageProblem(f"--sigma {sigma:g}: must be a number that is not negative")
-    if weight is not None and not (math.isfinite(weight) and weight > 0):
-        raise UsageProblem(f"--weight {weight:g}: must be a positive number")
-    if format is not None and "." + format.lower().lstrip(".") not in SUFFIXES:
-        raise UsageProblem(f"--format {format}: unknown; use png, jpg, bmp or tif")
-    return Repair(
-        paths, output, find_operator(operator), weight, quality.value,
-        format and format.lower().lstrip("."), reference, force, json,
-        scheduler, tile, checked_range(data_range), repr({"sigma": sigma, **extra}),
-    )  # fmt: skip
+@dataclass(frozen=True, kw_only=True)
+class Repair(Shared):
+    """All that a command asks for.
+
+    Attributes
+    ----------
+    prior : AnalysisOperator
+        That which `operator` names.
+    sigma : float or None
+        The noise on 0..255; None: estimated.
+    mask : MaskOption or None
+        How the task's mask is made, if it needs one.
+    own : mapping
+        The other options that only this task has, as :func:`cosparse.repair.repair` takes them.
+    """
+
+    task: Task
+    prior: AnalysisOperator
+    sigma: float | None
+    mask: MaskOption | None = None
+    own: Mapping[str, Any]
 
 
 def find_operator(name: str) -> AnalysisOperator:

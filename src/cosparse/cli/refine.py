@@ -11,9 +11,8 @@ import typer
 import cosparse
 from cosparse.cli.console import UsageProblem, complain, json_line, stdout
 from cosparse.cli.learn import check_files, read_pictures, stopped, tell_files, tell_use
-from cosparse.cli.live import View, sparkline
 from cosparse.cli.options import DataRange, Force, Json, find_operator
-from cosparse.cli.reading import checked_range
+from cosparse.cli.progress import View, sparkline
 from cosparse.io.picture import write_image
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def refine(
     check_files(target, drawing, checkpoint, resume, force)
     start = _start(operator)
     levels = _levels(sigma)
-    reading = read_pictures(images, seed, checked_range(data_range))
+    reading = read_pictures(images, seed, data_range)
     started = time.perf_counter()
     try:
         with View("step", steps, _rows) as view:

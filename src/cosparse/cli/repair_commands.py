@@ -2,266 +2,95 @@
 
 from __future__ import annotations
 
-import os
+import inspect
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import typer
+from typer import Option
 
-import cosparse
-from cosparse.cli.batch import Done, run
-from cosparse.cli.console import UsageProblem
-from cosparse.cli.mask_option import mask_maker
+from cosparse.cli.batch import run
+from cosparse.cli.mask_option import MaskOption
 from cosparse.cli.on_cluster import by_tiles, run_tiles
-from cosparse.cli.options import (
-    DataRange,
-    EstimatedSigma,
-    Force,
-    Format,
-    Grouping,
-    Json,
-    Level,
-    NoSigma,
-    Operator,
-    Output,
-    Paths,
-    Quality,
-    Reference,
-    Repair,
-    Scheduler,
-    Tile,
-    Weight,
-    gather,
-)
+from cosparse.cli.options import EstimatedSigma, Grouping, NoSigma, Repair, Shared, find_operator, must
 from cosparse.cli.psf_option import point_spread
-from cosparse.cli.targets import Job
-from cosparse.io.picture import Picture
-from cosparse.io.values import default_range
-from cosparse.repair import bicubic, repair
+from cosparse.reconstruction.tasks import TASKS
 
-Callback = Callable[[cosparse.Progress], object]
-Border = Annotated[
-    str,
-    typer.Option("--border", metavar="replicate|periodic", help="What lies beyond the border."),
-]
+_near = must("lie in 0..255", lambda value: 0 <= value <= 255)
+_factors = must("be 2, 3 or 4", {2, 3, 4}.__contains__)
+_borders = must("be replicate or periodic", {"replicate", "periodic"}.__contains__)
+
+Mask = Annotated[str, Option(metavar="MASK", help="What is missing: see above.", show_default=False)]
+Tolerance = Annotated[float, Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.", callback=_near)]
+Grow = Annotated[int, Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)]
+Factor = Annotated[int, Option(metavar="2|3|4", help="How many times larger.", callback=_factors)]
+Kernel = Annotated[str, Option(metavar="KERNEL", help="The blur: see above.", show_default=False)]
+Border = Annotated[str, Option(metavar="replicate|periodic", help="What lies beyond the border.", callback=_borders)]
 
 
-def denoise(
-    paths: Paths,
-    output: Output = None,
-    sigma: EstimatedSigma = None,
-    operator: Operator = "default",
-    weight: Weight = None,
-    quality: Level = Quality.balanced,
-    grouping: Grouping = True,
-    format: Format = None,
-    reference: Reference = None,
-    force: Force = False,
-    data_range: DataRange = None,
-    scheduler: Scheduler = None,
-    tile: Tile = None,
-    json: Json = False,
-) -> None:
+def repairing(asked: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+    """The command of the task that `asked` is named after: its options are those of `asked` and of all repairs.
+
+    `asked` returns the task's own options, as the library takes them. Typer reads the options of a command off its
+    signature, so that is put together here.
+    """
+
+    def command(**given: Any) -> None:
+        shared = {name: given.pop(name) for name in common}
+        wanted = asked(**given)
+        options = Repair(
+            task=TASKS[asked.__name__], prior=find_operator(shared["operator"]),
+            sigma=wanted.pop("sigma"), mask=wanted.pop("mask", None), own=wanted, **shared,
+        )  # fmt: skip
+        run_tiles(options) if by_tiles(options) else run(options)
+
+    common = inspect.signature(Shared, eval_str=True).parameters
+    paths, output, *others = common.values()
+    own = inspect.signature(asked, eval_str=True).parameters.values()
+    named = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own]
+    command.__name__, command.__doc__ = asked.__name__, asked.__doc__
+    command.__dict__["__signature__"] = inspect.Signature([paths, output, *named, *others])
+    return command
+
+
+@repairing
+def denoise(sigma: EstimatedSigma = None, grouping: Grouping = True) -> dict[str, Any]:
     """Remove noise.
 
     IN: files, folders, patterns, or - for stdin. OUT: a file, a folder for
     several, - for stdout; left out, photo.png becomes photo.denoised.png. Of
     several, those whose result exists are skipped; --force does them again.
     """
-    options = gather(
-        paths, output, operator, weight, quality, format, reference, force, json, sigma, scheduler, tile,
-        data_range=data_range, grouping=grouping,
-    )  # fmt: skip
-    if by_tiles(options):
-        return run_tiles(options, "denoise", "denoised", sigma=sigma, data_range=data_range, grouping=grouping)
-
-    def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        return _repaired(options, picture, "denoise", sigma, callback, grouping=grouping)
-
-    run(options, "denoised", work)
+    return {"sigma": sigma, "grouping": grouping}
 
 
+@repairing
 def inpaint(
-    paths: Paths,
-    mask: Annotated[
-        str,
-        typer.Option("--mask", metavar="MASK", help="What is missing: see above.", show_default=False),
-    ],
-    output: Output = None,
-    tolerance: Annotated[float, typer.Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.")] = 20.0,
-    grow: Annotated[int, typer.Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)] = 0,
-    sigma: NoSigma = 0.0,
-    operator: Operator = "default",
-    weight: Weight = None,
-    quality: Level = Quality.balanced,
-    grouping: Grouping = True,
-    format: Format = None,
-    reference: Reference = None,
-    force: Force = False,
-    data_range: DataRange = None,
-    scheduler: Scheduler = None,
-    tile: Tile = None,
-    json: Json = False,
-) -> None:
+    mask: Mask, tolerance: Tolerance = 20.0, grow: Grow = 0, sigma: NoSigma = 0.0, grouping: Grouping = True
+) -> dict[str, Any]:
     """Fill in missing pixels: scratches, text, holes.
 
     IN and OUT as for denoise. MASK: an image (white is missing) or a folder of
     them, alpha (what is transparent), '#rrggbb' (what has been painted in that
     colour), or nan (in float TIFF images).
     """
-    options = gather(
-        paths,
-        output,
-        operator,
-        weight,
-        quality,
-        format,
-        reference,
-        force,
-        json,
-        sigma,
-        scheduler,
-        tile,
-        data_range=data_range,
-        mask=mask,
-        tolerance=tolerance,
-        grow=grow,
-        grouping=grouping,
-    )
-    if not 0 <= tolerance <= 255:
-        raise UsageProblem(f"--tolerance {tolerance:g}: must lie in 0..255")
-    if by_tiles(options):
-        return run_tiles(
-            options, "inpaint", "inpainted", sigma=sigma, mask=(mask, tolerance, grow), data_range=data_range,
-            grouping=grouping,
-        )  # fmt: skip
-    if scheduler and Path(mask).is_dir():  # its workers have another current folder
-        mask = os.path.abspath(mask)
-    make = mask_maker(mask, tolerance, grow)
-
-    def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        done = _repaired(options, picture, "inpaint", sigma, callback, mask=make(picture, job), grouping=grouping)
-        if mask == "alpha" and picture.alpha is not None:
-            whole = np.full_like(picture.alpha, default_range(picture.alpha))
-            return replace(done, like=replace(done.like, alpha=whole))
-        return done
-
-    run(options, "inpainted", work, opaque=mask == "alpha")
+    return {"mask": MaskOption(mask, tolerance, grow), "sigma": sigma, "grouping": grouping}
 
 
-def upscale(
-    paths: Paths,
-    factor: Annotated[int, typer.Option(metavar="2|3|4", help="How many times larger.")] = 2,
-    output: Output = None,
-    sigma: NoSigma = 0.0,
-    operator: Operator = "default",
-    weight: Weight = None,
-    quality: Level = Quality.balanced,
-    format: Format = None,
-    reference: Reference = None,
-    force: Force = False,
-    data_range: DataRange = None,
-    scheduler: Scheduler = None,
-    tile: Tile = None,
-    json: Json = False,
-) -> None:
+@repairing
+def upscale(factor: Factor = 2, sigma: NoSigma = 0.0) -> dict[str, Any]:
     """Enlarge 2, 3 or 4 times, with sharper edges than interpolation.
 
     IN and OUT as for denoise; OUT left out, photo.png becomes
     photo.upscaled.png.
     """
-    options = gather(
-        paths,
-        output,
-        operator,
-        weight,
-        quality,
-        format,
-        reference,
-        force,
-        json,
-        sigma,
-        scheduler,
-        tile,
-        data_range=data_range,
-        factor=factor,
-    )
-    if factor not in (2, 3, 4):
-        raise UsageProblem(f"--factor {factor}: must be 2, 3 or 4")
-    if by_tiles(options):
-        return run_tiles(options, "upscale", "upscaled", sigma=sigma, data_range=data_range, factor=factor)
-
-    def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        done = _repaired(options, picture, "upscale", sigma, callback, factor=factor)
-        return replace(done, before=bicubic(picture, factor)) if options.reference else done
-
-    run(options, "upscaled", work, factor=factor)
+    return {"factor": factor, "sigma": sigma}
 
 
-def deblur(
-    paths: Paths,
-    kernel: Annotated[
-        str,
-        typer.Option("--kernel", metavar="KERNEL", help="The blur: see above.", show_default=False),
-    ],
-    output: Output = None,
-    sigma: EstimatedSigma = None,
-    border: Border = "replicate",
-    operator: Operator = "default",
-    weight: Weight = None,
-    quality: Level = Quality.balanced,
-    format: Format = None,
-    reference: Reference = None,
-    force: Force = False,
-    data_range: DataRange = None,
-    scheduler: Scheduler = None,
-    tile: Tile = None,
-    json: Json = False,
-) -> None:
+@repairing
+def deblur(kernel: Kernel, sigma: EstimatedSigma = None, border: Border = "replicate") -> dict[str, Any]:
     """Undo a known blur.
 
     IN and OUT as for denoise. KERNEL: gaussian:SIGMA, box:SIDE, disk:RADIUS,
     motion:LENGTH:ANGLE, or an image of what one bright point became.
     """
-    options = gather(
-        paths,
-        output,
-        operator,
-        weight,
-        quality,
-        format,
-        reference,
-        force,
-        json,
-        sigma,
-        scheduler,
-        tile,
-        data_range=data_range,
-        kernel=kernel,
-        border=border,
-    )
-    if border not in ("replicate", "periodic"):
-        raise UsageProblem(f"--border {border}: must be replicate or periodic")
-    spread = point_spread(kernel)
-    if by_tiles(options):
-        return run_tiles(
-            options, "deblur", "deblurred", sigma=sigma, data_range=data_range, kernel=spread, border=border
-        )
-
-    def work(picture: Picture, job: Job, callback: Callback) -> Done:
-        return _repaired(options, picture, "deblur", sigma, callback, kernel=spread, border=border)
-
-    run(options, "deblurred", work)
-
-
-def _repaired(
-    options: Repair, picture: Picture, task: str, sigma: float | None, callback: Callback, **own: Any
-) -> Done:
-    found = repair(
-        picture, task, sigma=sigma, operator=options.operator, weight=options.weight, quality=options.quality,
-        callback=callback, **own,
-    )  # fmt: skip
-    return Done(found.picture.pixels, found.picture, found.sigmas if sigma is None else (sigma,))
+    return {"kernel": point_spread(kernel), "sigma": sigma, "border": border}

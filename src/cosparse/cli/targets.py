@@ -20,8 +20,8 @@ WORDS = tuple(task.word for task in TASKS.values())  # photo.png -> photo.denois
 
 
 @dataclass(frozen=True)
-class Job:
-    """One image to repair.
+class Input:
+    """An image to repair, and where its result goes.
 
     `source` None is standard input, `target` None standard output. `place` is the path below the
     folder that was given (or the bare name), by which masks and references in folders are found.
@@ -57,25 +57,25 @@ class Plan:
     decoder reads; `many` says whether several pictures were asked for, one or none though they may be.
     """
 
-    jobs: list[Job]
+    inputs: list[Input]
     problems: list[tuple[str, str]]
     unread: list[Path]
     many: bool
 
 
 def plan(paths: Sequence[str], output: str | None, word: str, format: str | None) -> Plan:
-    """The jobs that paths and output ask for, and what cannot be found or read."""
-    inputs, out = split(paths, output)
-    inputs = [one for given in inputs for one in _listed(given)]
-    many = _are_many(inputs)
+    """The inputs that paths and output ask for, and what cannot be found or read."""
+    named, out = split(paths, output)
+    named = [one for given in named for one in _listed(given)]
+    many = len(named) > 1 or Path(named[0]).is_dir() or _is_pattern(named[0])
     folder = _is_folder(many, out)
-    jobs: dict[str, Job] = {}
+    inputs: dict[str, Input] = {}
     problems: list[tuple[str, str]] = []
     unread: dict[Path, None] = {}
-    for given in inputs:
+    for given in named:
         if given == "-":
-            target = None if out is None else _target(None, Path("stdin"), out, folder, word, format)
-            jobs["-"] = Job(None, target, Path("stdin"))
+            place = Path("stdin")
+            inputs["-"] = Input(None, _target(None, place, out, folder, word, format), place)
             continue
         unread.update(dict.fromkeys(unread_files(given)))
         try:
@@ -88,12 +88,10 @@ def plan(paths: Sequence[str], output: str | None, word: str, format: str | None
             found = _originals(found, out if folder else None)
         for source in found:
             place = source.relative_to(root) if root else Path(source.name)
-            jobs.setdefault(
-                os.path.realpath(source),
-                Job(source, _target(source, place, out, folder, word, format), place),
-            )
-    _refuse_clashes(list(jobs.values()), format)
-    return Plan(list(jobs.values()), problems, list(unread), many)
+            target = _target(source, place, out, folder, word, format)
+            inputs.setdefault(os.path.realpath(source), Input(source, target, place))
+    _refuse_clashes(list(inputs.values()), format)
+    return Plan(list(inputs.values()), problems, list(unread), many)
 
 
 def why_unread(path: Path) -> str:
@@ -145,10 +143,6 @@ def _is_pattern(given: str) -> bool:
     return glob.has_magic(given) and not Path(given).exists()
 
 
-def _are_many(inputs: list[str]) -> bool:
-    return len(inputs) > 1 or Path(inputs[0]).is_dir() or _is_pattern(inputs[0])
-
-
 def _is_folder(many: bool, out: str | None) -> bool:
     """Whether OUT is a folder."""
     if out is None:
@@ -160,9 +154,8 @@ def _is_folder(many: bool, out: str | None) -> bool:
     if Path(out).is_dir() or out.endswith(("/", os.sep)):
         return True
     if many and (Path(out).exists() or Path(out).suffix.lower() in SUFFIXES):
-        raise UsageProblem(
-            f"{shown_name(out)}: for several inputs OUT must be a folder; name one, or check that all inputs exist"
-        )
+        hint = "name one, or check that all inputs exist"
+        raise UsageProblem(f"{shown_name(out)}: for several inputs OUT must be a folder; {hint}")
     return many
 
 
@@ -196,30 +189,25 @@ def _target(
         return Path(out) / place.with_suffix(ending)
     kind = SUFFIXES.get(Path(out).suffix.lower())
     if kind is None and format is None:
-        raise UsageProblem(
-            f"{shown_name(out)}: its name does not say a format; end it with .png, .jpg, .tif or "
-            ".bmp, with / for a folder, or add --format"
-        )
+        hint = "end it with .png, .jpg, .tif or .bmp, with / for a folder, or add --format"
+        raise UsageProblem(f"{shown_name(out)}: its name does not say a format; {hint}")
     if kind and format and kind != SUFFIXES["." + format]:
         raise UsageProblem(f"{shown_name(out)}: contradicts --format {format}; leave one out")
     return Path(out)
 
 
-def _refuse_clashes(jobs: list[Job], format: str | None) -> None:
-    taken: dict[Path, Job] = {}
-    for job in jobs:
-        if job.target is None:
-            continue
-        other = taken.setdefault(job.target, job)
-        if other is not job:
-            raise UsageProblem(
-                f"{job.name} and {other.name} would both be written to {job.result}; {_apart(job, other, format)}"
-            )
+def _refuse_clashes(inputs: list[Input], format: str | None) -> None:
+    taken: dict[Path, Input] = {}
+    for image in inputs:
+        other = image if image.target is None else taken.setdefault(image.target, image)
+        if other is not image:
+            both = f"{image.name} and {other.name} would both be written to {image.result}"
+            raise UsageProblem(f"{both}; {_apart(image, other, format)}")
 
 
-def _apart(job: Job, other: Job, format: str | None) -> str:
+def _apart(image: Input, other: Input, format: str | None) -> str:
     """How two results of one name can both be had."""
-    if job.place == other.place:  # from different folders
+    if image.place == other.place:  # from different folders
         return "repair them one by one, or give the folder that holds both"
-    leave = "leave --format out, or " if format and _ending(job.place) != _ending(other.place) else ""
+    leave = "leave --format out, or " if format and _ending(image.place) != _ending(other.place) else ""
     return leave + "repair one of them by itself, with another OUT"

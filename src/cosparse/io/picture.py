@@ -78,6 +78,11 @@ class Picture:
         return self.pixels.reshape(-1, *self.pixels.shape[-ends:])
 
     @property
+    def working(self) -> npt.NDArray[np.float32]:
+        """The pixels on 0..255, an array of their own."""
+        return to_working(self.pixels, data_range=self.data_range)
+
+    @property
     def leading(self) -> tuple[int, ...]:
         """The lengths of the axes of pages: () for a single picture."""
         ends = 2 if self.channel_axis is None else 3

@@ -6,9 +6,9 @@ import json
 import secrets
 from pathlib import Path
 
+from cosparse.io.masks import white_mask
 from cosparse.io.picture import read_image
 from cosparse.operator import AnalysisOperator
-from cosparse.repair import white_mask
 from cosparse.studio.limits import Limits
 from cosparse.studio.page_pictures import Mask
 from cosparse.studio.session import Refused
