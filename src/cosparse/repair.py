@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,11 +54,16 @@ def repair(
 
 def bicubic(picture: Picture, factor: int) -> NDArray[np.float32]:
     """The pixels of a picture enlarged by interpolation, in its own units: what upscaling is compared with."""
+    return by_plane(picture, lambda plane: enlarge(plane, factor))
+
+
+def by_plane(picture: Picture, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> NDArray[np.float32]:
+    """The pixels of a picture, each colour of each page changed by itself; it may become larger or smaller."""
     pages = picture.pages.astype(np.float32)
     planes = pages if picture.channel_axis is None else np.moveaxis(pages, -1, 1)
-    large = np.stack([enlarge(plane, factor) for plane in planes.reshape(-1, *planes.shape[-2:])])
-    large = large.reshape(*planes.shape[:-2], *large.shape[-2:])
-    pages = large if picture.channel_axis is None else np.moveaxis(large, 1, -1)
+    new = np.stack([change(plane) for plane in planes.reshape(-1, *planes.shape[-2:])])
+    new = new.reshape(*planes.shape[:-2], *new.shape[-2:])
+    pages = new if picture.channel_axis is None else np.moveaxis(new, 1, -1)
     return pages.reshape(*picture.leading, *pages.shape[1:])
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
 
-from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, told
+from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, problem
+from cosparse.studio.session import Session
 
 
 class RunButtons:
@@ -27,13 +28,14 @@ class RunButtons:
             )
 
     def connect(
-        self, work: Callable[..., Any], inputs: list[Any], outputs: list[Any], status: Any, *, js: str | None = None
-    ) -> None:
-        """Let the button start `work`, a generator of updates, which gets the run's ticket before its inputs."""
+        self, work: Callable[..., Iterator[Update]], inputs: list[Any], outputs: list[Any], status: Any,
+        *, js: str | None = None,
+    ) -> None:  # fmt: skip
+        """Let the button start `work`, a generator of updates, which gets the session, the run and the inputs."""
 
-        def enter(request: gr.Request) -> Update:
+        def enter(session: Session) -> Update:
             return {
-                self.ticket: studio.visitors.start(studio.session(request), self.name).ticket,
+                self.ticket: studio.visitors.start(session, self.name).ticket,
                 self.go: gr.update(interactive=False),
                 self.stop: gr.update(interactive=True),
                 status: news("Waiting for a free place…"),
@@ -45,11 +47,23 @@ class RunButtons:
             if run is None or run.begun or run.ticket != ticket:
                 raise gr.Error("no place", visible=False, print_exception=False)
 
+        def begin(request: gr.Request, ticket: str, *values: Any) -> Iterator[Update]:
+            try:
+                session = studio.session(request)
+                run = session.run(ticket)
+                run.begin()
+                if run.cancelled:  # while it waited
+                    yield {status: news("Cancelled.")}
+                else:
+                    yield from work(session, run, *values)
+            except Exception as error:
+                yield {status: problem(error)}
+
         def idle() -> Update:
             return {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
 
-        def cancel(ticket: str, request: gr.Request) -> Update:
-            run = studio.session(request).run(ticket)
+        def cancel(session: Session, ticket: str) -> Update:
+            run = session.run(ticket)
             run.cancel()
             update: Update = {self.stop: gr.update(interactive=False)}
             if not run.begun:
@@ -57,9 +71,10 @@ class RunButtons:
             return update
 
         studio = self.studio
-        self.go.click(told(status, enter), None, [self.ticket, self.go, self.stop, status], **AT_ONCE).then(
+        begin.__name__ = work.__name__
+        studio.on(self.go.click, status, enter, [], [self.ticket, self.go, self.stop], AT_ONCE).then(
             entered, [self.ticket], None, **AT_ONCE
-        ).success(told(status, work), [self.ticket, *inputs], outputs, js=js, **WORK).then(
+        ).success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK).then(
             idle, None, [self.go, self.stop], **AT_ONCE
         )  # also when the run failed
-        self.stop.click(told(status, cancel), [self.ticket], [self.stop, status], **AT_ONCE)
+        studio.on(self.stop.click, status, cancel, [self.ticket], [self.stop], AT_ONCE)

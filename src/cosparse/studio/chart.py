@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.operator import AnalysisOperator
+
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 560, 230, 74, 40, 14, 14
 
 
@@ -66,6 +68,17 @@ def picture(pixels: NDArray[np.uint8], alt: str, css: str = "") -> str:
     Image.fromarray(pixels).save(target, "PNG")
     data = base64.b64encode(target.getvalue()).decode()
     return f'<img class="pixels {css}" alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+
+
+def captioned(drawn: str, caption: str) -> str:
+    """With a line below it."""
+    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
+
+
+def atoms(operator: AnalysisOperator, caption: str) -> str:
+    """All of them on one sheet."""
+    alt = f"{len(operator.matrix)} atoms, from smooth to fine"
+    return captioned(picture(operator.atoms_image(scale=3), alt), caption)
 
 
 def heat(values: NDArray[Any]) -> NDArray[np.uint8]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+
+from cosparse.io.picture import Picture
 
 # Name of scikit-image's file, and what it shows. The first two were not among the pictures `default` was learned from.
 EXAMPLES = {
@@ -17,9 +16,9 @@ EXAMPLES = {
 }
 
 
-def photograph(name: str) -> NDArray[np.uint8]:
-    """One of them, uint8, grey or colour."""
+def example(name: str) -> Picture:
+    """One of them, 8 bit, grey or colour."""
     from skimage import data
 
-    picture: Any = getattr(data, name)()
-    return np.ascontiguousarray(picture, np.uint8)
+    pixels = np.ascontiguousarray(getattr(data, name)(), np.uint8)
+    return Picture(pixels, channel_axis=-1 if pixels.ndim == 3 else None)

@@ -6,9 +6,10 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from logging.handlers import WatchedFileHandler
-from typing import Any
+
+from starlette.types import Message, Scope, Send
 
 LOG = logging.getLogger("cosparse.studio")
 LOG.addHandler(logging.NullHandler())  # or Python would print errors where nobody asked for a log
@@ -49,9 +50,7 @@ def _handler(target: str) -> logging.Handler:
 class Answer:
     """What one request was answered with. The log gets no query: it names pages."""
 
-    def __init__(
-        self, scope: MutableMapping[str, Any], send: Callable[[MutableMapping[str, Any]], Awaitable[None]]
-    ) -> None:
+    def __init__(self, scope: Scope, send: Send) -> None:
         self._send, self._began = send, time.monotonic()
         self._status, self._size = 0, 0
         client = scope.get("client")
@@ -59,7 +58,7 @@ class Answer:
         path = scope.get("raw_path", b"").decode("latin-1")
         self._asked = f"{client[0] if client else '-'} {scope['method']} {path}"
 
-    async def send(self, message: MutableMapping[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         """Pass it on, and look at it."""
         if message["type"] == "http.response.start":
             self._status = message["status"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import shutil
 import threading
@@ -12,43 +13,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
-from cosparse.studio.limits import Limits
-
-
-class Refused(Exception):
-    """What the visitor asked for cannot be done; the message says why and what to do."""
-
-
-class Run:
-    """One piece of work, which can be stopped from another thread. Its ticket goes with it through the queue."""
-
-    def __init__(self, seconds: float) -> None:
-        self.ticket = secrets.token_urlsafe(12)
-        self.started = time.monotonic()
-        self._end, self._stop = self.started + seconds, threading.Event()
-        self.begun = self.late = False
-
-    def cancel(self) -> None:
-        """Stop at the next iteration."""
-        self._stop.set()
-
-    def begin(self) -> None:
-        """Its turn has come: the time it waited does not count."""
-        self._end += time.monotonic() - self.started
-        self.started = time.monotonic()
-        self.begun = True
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether someone stopped it."""
-        return self._stop.is_set()
-
-    @property
-    def over(self) -> bool:
-        """Whether to stop now."""
-        self.late = self.late or time.monotonic() > self._end
-        return self.late or self.cancelled
+from cosparse.studio.limits import Limits, Refused
+from cosparse.studio.page_pictures import Source
+from cosparse.studio.repair_job import Result
+from cosparse.studio.work import Run
 
 
 @dataclass(frozen=True)
@@ -61,21 +33,27 @@ class File:
 
 @dataclass
 class Session:
-    """All that one open page holds; nothing of it outlives the page."""
+    """All that one open page holds; nothing of it outlives the page. `visitor` is the token of whose it is."""
 
     folder: Path
     limits: Limits
-    source: Any = None
-    result: Any = None
+    visitor: str = ""
+    source: Source | None = None
+    result: Result | None = None
     shown: dict[str, Any] = field(default_factory=dict)
-    trace: list[float] = field(default_factory=list)
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
-    training: list[tuple[str, Any]] = field(default_factory=list)
+    training: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
     open: int = 0
     closed: bool = False
     seen: float = field(default_factory=time.monotonic)
     _files: dict[str, list[tuple[str, File]]] = field(default_factory=dict)
+
+    def chosen(self) -> Source:
+        """The page's picture."""
+        if self.source is None:
+            raise Refused("Choose a picture first.")
+        return self.source
 
     def start(self, kind: str) -> Run:
         """A new run; one of a kind at a time, so the last one of this kind ends. Those of other kinds go on."""
@@ -137,11 +115,8 @@ class Session:
         if len(self.operators) >= self.limits.operators:
             self.operators.pop(next(iter(self.operators)))
         taken = {*self.operators, *shipped_operators()}
-        free = name
-        for number in range(2, len(taken) + 3):
-            if free not in taken:
-                break
-            free = f"{name} {number}"
+        names = itertools.chain([name], (f"{name} {number}" for number in itertools.count(2)))
+        free = next(one for one in names if one not in taken)
         self.operators[free] = operator
         return free
 
@@ -182,8 +157,7 @@ class Visitors:
                 self._sweep(keep=token)
                 if self._pages() >= self.limits.pages:
                     raise Refused("Too many pages are open on this server; try again later.")
-                folder = self.folder / secrets.token_hex(16)
-                visitor.sessions[page] = Session(folder, self.limits)
+                visitor.sessions[page] = Session(self.folder / secrets.token_hex(16), self.limits, token)
             session = visitor.sessions[page]
             session.seen = time.monotonic()
             return session
