@@ -118,7 +118,11 @@ def test_two_browsers_do_not_see_each_other(browse, server, picture_file, photog
         assert ask(server, urlsplit(address).path)[0] == 403  # without a cookie
     # The name of Ann's page, if Bob came to know it, is of no use to him.
     (name,) = next(v.sessions for t, v in server.visitors._all.items() if t in cookie_of(ann))
-    for path in (f"/gradio_api/queue/data?session_hash={name}", f"/gradio_api/heartbeat/{name}"):
+    for path in (
+        f"/gradio_api/queue/data?session_hash={name}",
+        f"/gradio_api/queue/data?session_hash=another&session_hash={name}",  # Gradio takes the last
+        f"/gradio_api/heartbeat/{name}",
+    ):
         assert ask(server, path, cookie=cookie_of(bob))[0] == 403
     event = {"data": [], "fn_index": 0, "session_hash": name}
     for path in ("/gradio_api/queue/join", "/gradio_api/run/predict", "/gradio_api/cancel"):

@@ -7,8 +7,10 @@ from typing import Any
 
 import gradio as gr
 
-from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, problem
+from cosparse.studio.parts import AT_ONCE, WORK, Parts, Studio, Update, news, problem
 from cosparse.studio.session import Session
+
+Work = Callable[..., Iterator[Update]]
 
 
 class RunButtons:
@@ -27,19 +29,15 @@ class RunButtons:
                 "Cancel", variant="stop", interactive=False, elem_id=f"{name}-cancel", scale=1, min_width=90
             )
 
-    def connect(
-        self, work: Callable[..., Iterator[Update]], inputs: list[Any], outputs: list[Any], status: Any,
-        *, js: str | None = None,
-    ) -> None:  # fmt: skip
+    def connect(self, status: Any, work: Work, inputs: Parts, outputs: Parts, *, js: str | None = None) -> None:
         """Let the button start `work`, a generator of updates, which gets the session, the run and the inputs."""
 
+        def ready(now: bool = True) -> Update:
+            return {self.go: gr.update(interactive=now), self.stop: gr.update(interactive=not now)}
+
         def enter(session: Session) -> Update:
-            return {
-                self.ticket: studio.visitors.start(session, self.name).ticket,
-                self.go: gr.update(interactive=False),
-                self.stop: gr.update(interactive=True),
-                status: news("Waiting for a free place…"),
-            }
+            run = studio.visitors.start(session, self.name)
+            return {self.ticket: run.ticket, **ready(False), status: news("Waiting for a free place…")}
 
         def entered(ticket: str, request: gr.Request) -> None:
             """Ends the chain here if there was no place; the person knows already."""
@@ -59,22 +57,16 @@ class RunButtons:
             except Exception as error:
                 yield {status: problem(error)}
 
-        def idle() -> Update:
-            return {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
-
         def cancel(session: Session, ticket: str) -> Update:
             run = session.run(ticket)
             run.cancel()
-            update: Update = {self.stop: gr.update(interactive=False)}
-            if not run.begun:
-                update[status] = news("Cancelled; it leaves the queue when its turn comes.")
-            return update
+            said = {} if run.begun else {status: news("Cancelled; it leaves the queue when its turn comes.")}
+            return {self.stop: gr.update(interactive=False), **said}
 
         studio = self.studio
         begin.__name__ = work.__name__
-        studio.on(self.go.click, status, enter, [], [self.ticket, self.go, self.stop], AT_ONCE).then(
-            entered, [self.ticket], None, **AT_ONCE
-        ).success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK).then(
-            idle, None, [self.go, self.stop], **AT_ONCE
-        )  # also when the run failed
-        studio.on(self.stop.click, status, cancel, [self.ticket], [self.stop], AT_ONCE)
+        pressed = studio.on(status, self.go.click, enter, [], [self.ticket, self.go, self.stop], AT_ONCE)
+        waited = pressed.then(entered, [self.ticket], None, **AT_ONCE)
+        worked = waited.success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK)
+        worked.then(ready, None, [self.go, self.stop], **AT_ONCE)  # also when the run failed
+        studio.on(status, self.stop.click, cancel, [self.ticket], [self.stop], AT_ONCE)

@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cosparse.studio.limits import Refused
-from cosparse.studio.log import Answer
+from cosparse.studio.log import noted
 from cosparse.studio.place import Place
 from cosparse.studio.session import Visitors
 
@@ -62,21 +62,17 @@ class Guard:
         self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                sweeping = asyncio.ensure_future(self._sweep())
-                try:
-                    await self.app(scope, receive, send)
-                finally:
-                    sweeping.cancel()
-            else:
-                await send({"type": "websocket.close", "code": 1008})
-            return
-        answer = Answer(scope, send)
-        try:
-            await self._answer(scope, receive, answer.send)
-        finally:
-            answer.note()
+        if scope["type"] == "http":
+            with noted(scope, send) as noting:
+                await self._answer(scope, receive, noting)
+        elif scope["type"] == "lifespan":
+            sweeping = asyncio.ensure_future(self._sweep())
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                sweeping.cancel()
+        else:
+            await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def refuse(status: int, reason: str) -> None:
@@ -132,28 +128,22 @@ class Guard:
 
     async def _event(self, token: str, receive: Receive) -> Receive:
         """Read an event, check whose it is, and hand it on."""
-        body = b""
-        while True:
+        body, more = b"", True
+        while more:
             message = await receive()
-            body += message.get("body", b"")
+            body, more = body + message.get("body", b""), message.get("more_body", False)
             if len(body) > BODY:
                 raise ValueError("the event is too large")
-            if not message.get("more_body"):
-                break
         event = json.loads(body)
         if not isinstance(event, dict) or not isinstance(event.get("session_hash"), str):
             raise ValueError("the event does not say which page it comes from")
         if _names_a_file(event):
             raise PermissionError("events carry no files")
         self.visitors.session(token, event["session_hash"])
-        sent = False
+        replayed: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return next(replayed, None) or await receive()
 
         return replay
 

@@ -45,17 +45,16 @@ class InsideTab:
         self.energy = plain(NO_RUN, elem_id="inside-energy")
         outputs = [self.operator, self.atoms, self.values, self.map, self.energy]
         for event in (self.operator.input, tab.select):
-            studio.on(event, self.status, self.show, [self.operator], outputs)
+            studio.on(self.status, event, self.show, [self.operator], outputs)
 
     def show(self, session: Session, name: str) -> Update:
         """Draw everything for the chosen operator and the page's picture."""
         operator = session.operator(name)
-        values = operator.singular_values
         said = (
             f"Condition {operator.condition:.2f}: the largest over the smallest; 1 treats all patches alike. "
             f"Coherence {operator.coherence:.2f}: how alike the two most similar atoms are."
         )
-        curve = chart.line([float(value) for value in values], x="number", y="singular value", zero=True)
+        curve = chart.line(operator.singular_values.tolist(), x="number", y="singular value", zero=True)
         energies = session.result.energies if session.result else []
         return {
             self.operator: gr.update(choices=operator_choices(session)),
@@ -74,13 +73,10 @@ def _maps(session: Session, operator: AnalysisOperator) -> str:
     if session.result is not None:
         shown.append(("After the repair", responses(operator, working(session.result.picture))))
     top = float(np.percentile(shown[0][1], 99.5)) or 1.0
-    figures = "".join(
-        chart.captioned(
-            chart.picture(chart.heat(values / top), f"Map of the responses, {title}"),
-            f"{title}: {values.mean():.0f} on average",
-        )
-        for title, values in shown
-    )
+    figures = ""
+    for title, values in shown:
+        drawn = chart.picture(chart.heat(values / top), f"Map of the responses, {title}")
+        figures += chart.captioned(drawn, f"{title}: {values.mean():.0f} on average")
     return f'<div class="pair">{figures}</div><div class="scale">silent <i></i> loud</div>'
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -19,22 +20,12 @@ from cosparse.studio import chart
 from cosparse.studio.buttons import RunButtons
 from cosparse.studio.limits import Refused
 from cosparse.studio.page_pictures import open_picture, working
-from cosparse.studio.parts import (
-    Studio,
-    Update,
-    drop_box,
-    figures,
-    news,
-    operator_choices,
-    plain,
-    remaining,
-    seconds,
-    step,
-)
+from cosparse.studio.parts import Studio, Update, drop_box, news, operator_choices, plain, step
 from cosparse.studio.session import Session
-from cosparse.studio.work import Run, watched
+from cosparse.studio.work import Run, remaining, seconds, watched
 
 Grey = NDArray[np.float32]
+curve = partial(chart.line, x="iteration", y="objective")
 EMPTY = '<div class="placeholder">The atoms appear here and take shape while the operator is learned.</div>'
 
 
@@ -68,19 +59,14 @@ class LearnTab:
         self.run = RunButtons(self.studio, "Learn", "learn", ready=True)
 
     def _events(self) -> None:
-        for event, handler, inputs, outputs in (
-            (self.drop.upload, self.load, [self.drop], []),
-            (self.bundled.click, self.load_bundled, [], []),
-            (self.side.change, self.choose_side, [self.side], [self.rows]),
-            (self.use.click, self.hand_over, [self.name], [self.operator, self.tabs]),
-        ):
-            self.studio.on(event, self.status, handler, inputs, outputs)
-        self.run.connect(
-            self.learn,
-            [self.side, self.rows, self.count, self.iterations],
-            [self.atoms, self.curve, self.figures, self.use, self.name, self.operator, self.inside],
-            self.status,
-        )
+        on = partial(self.studio.on, self.status)
+        on(self.drop.upload, self.load, [self.drop], [])
+        on(self.bundled.click, self.load_bundled, [], [])
+        on(self.side.change, self.choose_side, [self.side], [self.rows])
+        on(self.use.click, self.hand_over, [self.name], [self.operator, self.tabs])
+        settings = [self.side, self.rows, self.count, self.iterations]
+        shown = [self.atoms, self.curve, self.figures, self.use, self.name, self.operator, self.inside]
+        self.run.connect(self.status, self.learn, settings, shown)
 
     def load(self, session: Session, keys: str) -> Update:
         """Pictures were dropped; those that can be read are used, the others named."""
@@ -140,8 +126,8 @@ class LearnTab:
             each = (time.monotonic() - started) / max(done, 1)
             return {
                 self.status: news(said, remaining(each * left), done / iterations),
-                self.atoms: _atoms(progress.operator),
-                self.curve: _curve(objectives, int(iterations)),
+                self.atoms: chart.atoms(progress.operator),
+                self.curve: curve(objectives, last=int(iterations)),
             }
 
         try:
@@ -167,9 +153,9 @@ class LearnTab:
         menu = gr.update(choices=operator_choices(session))
         return {
             self.status: news(f"{said}, as {name!r}."),
-            self.atoms: _atoms(operator),
-            self.curve: _curve(list(result.objectives), None),
-            self.figures: figures(cells, "Download the operator", address, file),
+            self.atoms: chart.atoms(operator),
+            self.curve: curve(list(result.objectives)),
+            self.figures: chart.figures(cells, "Download the operator", address, file),
             self.use: gr.update(visible=True),
             self.name: name,
             self.operator: menu,
@@ -185,11 +171,3 @@ class LearnTab:
 def _grey(picture: Picture) -> Grey:
     work = working(picture) / np.float32(255)
     return work if work.ndim == 2 else np.asarray(work @ np.array([0.2125, 0.7154, 0.0721], np.float32))
-
-
-def _atoms(operator: cosparse.AnalysisOperator) -> str:
-    return chart.atoms(operator, f"{len(operator.matrix)} atoms, from smooth to fine. Grey is zero.")
-
-
-def _curve(objectives: list[float], last: int | None) -> str:
-    return chart.line(objectives, x="iteration", y="objective", last=last)

@@ -19,6 +19,15 @@ from cosparse.studio.limits import Limits, Refused
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
+# Pictures to try the page on, from every installation of scikit-image: nothing is downloaded. The name of its file, and
+# what it shows. The first two were not among the pictures `default` was learned from.
+EXAMPLES = {
+    "chelsea": "A cat",
+    "camera": "A cameraman",
+    "coffee": "A cup of coffee",
+    "astronaut": "An astronaut",
+    "rocket": "A rocket",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +70,14 @@ class Source:
             return 0.0
         axis = self.picture.channel_axis
         return float(cosparse.estimate_sigma(working(self.picture), data_range=255.0, channel_axis=axis))
+
+
+def example(name: str) -> Picture:
+    """One of them, 8 bit, grey or colour."""
+    from skimage import data
+
+    pixels = np.ascontiguousarray(getattr(data, name)(), np.uint8)
+    return Picture(pixels, channel_axis=-1 if pixels.ndim == 3 else None)
 
 
 def open_picture(name: str, data: bytes, limits: Limits) -> Picture:

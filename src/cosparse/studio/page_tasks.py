@@ -67,18 +67,8 @@ class Job:
 
 @dataclass(frozen=True)
 class PageTask:
-    """One task on the page.
-
-    Attributes
-    ----------
-    offer : str
-        What the button says that makes the repair necessary.
-    damage : callable
-        What it does.
-    preview : int
-        Values (pixels times colours) of the repaired picture that a preview finishes within about two seconds on two
-        cores.
-    """
+    """What the button says that makes a repair necessary, what it does, and how many values (pixels times colours) of
+    the repaired picture a preview finishes within about two seconds on two cores."""
 
     offer: str
     damage: Callable[[Picture, Job], Damage]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -11,16 +10,19 @@ from typing import Any
 
 import gradio as gr
 
-from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
+from cosparse.operator import load_operator, shipped_operators
 from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.log import LOG
 from cosparse.studio.session import Session, Visitors
 
-Update = dict[Any, Any]
+Update = dict[Any, Any]  # what a handler answers with, by part of the page
+Handler = Callable[..., Update]
+Parts = list[Any]
+Options = dict[str, Any]
 # One long run at a time, on all cores; short questions never wait behind it.
-WORK: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "work", "show_progress": "hidden"}
-LIGHT: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "light", "show_progress": "hidden"}
-AT_ONCE: dict[str, Any] = {"queue": False, "show_progress": "hidden"}
+WORK: Options = {"concurrency_limit": 1, "concurrency_id": "work", "show_progress": "hidden"}
+LIGHT: Options = {"concurrency_limit": 4, "concurrency_id": "light", "show_progress": "hidden"}
+AT_ONCE: Options = {"queue": False, "show_progress": "hidden"}
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,12 @@ class Studio:
 
     def uploads(self, session: Session, keys: str) -> list[tuple[str, bytes]]:
         """The files that a drop box names, each read once and then gone."""
-        try:
-            named = json.loads(keys or "[]")
-        except ValueError:
-            named = []
-        wanted = [key for key in named if isinstance(key, str)] if isinstance(named, list) else []
+        wanted = str(keys).split()
         if not wanted:
             raise Refused("No file arrived; please choose it again.")
         return [self.visitors.take(session.visitor, key) for key in wanted[: self.limits.waiting_files]]
 
-    def on(
-        self, event: Any, status: Any, handler: Callable[..., Update], inputs: list[Any], outputs: list[Any],
-        how: dict[str, Any] = LIGHT,
-    ) -> Any:  # fmt: skip
+    def on(self, status: Any, event: Any, handler: Handler, inputs: Parts, outputs: Parts, how: Options = LIGHT) -> Any:
         """Answer an event by `handler`, which gets the page's session and the inputs. Failures appear as the status."""
 
         def answer(request: gr.Request, *values: Any) -> Update:
@@ -109,26 +104,6 @@ def news(text: str, right: str = "", share: float | None = None) -> str:
     )
 
 
-def seconds(number: float) -> str:
-    """As people say it.
-
-    >>> seconds(0.4), seconds(75)
-    ('less than a second', '1 min 15 s')
-    """
-    if number < 1:
-        return "less than a second"
-    return f"{number:.0f} s" if number < 60 else f"{number // 60:.0f} min {number % 60:.0f} s"
-
-
-def remaining(number: float) -> str:
-    """Seconds that something will still take.
-
-    >>> remaining(0.4), remaining(75)
-    ('less than a second left', 'about 1 min 15 s left')
-    """
-    return f"{'about ' if number >= 1 else ''}{seconds(number)} left"
-
-
 def sentence(error: Exception) -> str:
     """What went wrong, for the person at the page. What nobody foresaw goes to the log, and only its kind is said."""
     if isinstance(error, Refused):
@@ -141,16 +116,6 @@ def sentence(error: Exception) -> str:
     return f"Something unexpected went wrong ({type(error).__name__}); the server's log (--log) says more."
 
 
-def figures(cells: list[tuple[str, str, str]], link: str, address: str, name: str) -> str:
-    """Numbers (what, how much, and "good" where that is so) and a download, of which `link` says more in HTML."""
-    body = "".join(
-        f'<div class="figure {css}"><small>{escape(label)}</small><b>{escape(value)}</b></div>'
-        for label, value, css in cells
-    )
-    download = f'<a class="download" href="{address}" download="{escape(name)}">{link}</a>'
-    return f'<div class="figures">{body}{download}</div>'
-
-
 def operator_menu(elem_id: str) -> Any:
     """What chooses an operator."""
     return gr.Dropdown(operator_choices(), value="default", label="Operator", elem_id=elem_id)
@@ -158,16 +123,10 @@ def operator_menu(elem_id: str) -> Any:
 
 def operator_choices(session: Session | None = None) -> list[tuple[str, str]]:
     """What a menu of operators offers: the page's own first, then the shipped ones."""
-    own = [(_described(name, one), name) for name, one in session.operators.items()] if session else []
-    shipped = [(_described(name, _shipped(name)), name) for name in shipped_operators()]
-    return [*reversed(own), *shipped]
+    offered = dict(reversed(session.operators.items())) if session else {}
+    offered |= {name: _shipped(name) for name in shipped_operators()}
+    shapes = {name: "{}x{}".format(*one.patch_shape) for name, one in offered.items()}
+    return [(f"{name} ({len(one.matrix)} atoms of {shapes[name]})", name) for name, one in offered.items()]
 
 
-def _described(name: str, operator: AnalysisOperator) -> str:
-    height, width = operator.patch_shape
-    return f"{name} ({len(operator.matrix)} atoms of {height}x{width})"
-
-
-@cache
-def _shipped(name: str) -> AnalysisOperator:
-    return load_operator(name)
+_shipped = cache(load_operator)

@@ -27,13 +27,10 @@ class Closeness:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A repaired picture, the energy as it fell (of the brightness, where in colour), and how near to the truth, where
-    that is known, it and the damaged picture are."""
+    """A repaired picture, and the energy as it fell (of the brightness, where in colour)."""
 
     picture: Picture
     energies: list[float]
-    before: Closeness | None = None
-    after: Closeness | None = None
 
 
 def check(source: Source, job: Job, limits: Limits) -> None:
@@ -45,10 +42,8 @@ def check(source: Source, job: Job, limits: Limits) -> None:
             raise Refused("The whole picture is marked; leave some of it, or nothing is known to start from.")
     height, width = source.shape
     if job.factor > 1 and height * width * job.factor**2 > limits.pixels:
-        raise Refused(
-            f"{job.factor} times larger would be over {limits.pixels / 1e6:.0f} million pixels; "
-            "choose a smaller factor or picture."
-        )
+        most = f"{limits.pixels / 1e6:.0f} million pixels"
+        raise Refused(f"{job.factor} times larger would be over {most}; choose a smaller factor or picture.")
     if job.blur is not None:
         job.blur.check(source.picture)
 
@@ -83,15 +78,15 @@ def full(source: Source, job: Job, report: Report) -> Result:
     return Result(_run(job, source.picture, watch), energies)
 
 
-def measured(source: Source, job: Job, result: Result) -> Result:
-    """How near to the truth, where that is known; an enlarged picture is compared with interpolation."""
-    like, truth = result.picture, source.damage.truth if source.damage else None
-    if truth is None or truth.shape != like.pixels.shape:
-        return result
+def closeness(source: Source, job: Job, found: Picture) -> tuple[Closeness, Closeness] | None:
+    """Of the picture before and after, where the truth is known; before enlarging is interpolated."""
+    truth = source.damage.truth if source.damage else None
+    if truth is None or truth.shape != found.pixels.shape:
+        return None
     before = source.picture.pixels
     if job.factor > 1:
-        before = bicubic(source.picture, job.factor).clip(0, like.data_range)
-    return replace(result, before=_closeness(truth, before, like), after=_closeness(truth, like.pixels, like))
+        before = bicubic(source.picture, job.factor).clip(0, found.data_range)
+    return _closeness(truth, before, found), _closeness(truth, found.pixels, found)
 
 
 def _closeness(truth: Array, image: Array, like: Picture) -> Closeness:
@@ -106,7 +101,5 @@ def _run(job: Job, picture: Picture, report: Report, reduction: int = 1, **more:
     kernel = job.blur and job.blur.kernel(reduction)
     asked = {"mask": job.missing, "kernel": kernel, "factor": job.factor if job.factor > 1 else None}
     more |= {name: value for name, value in asked.items() if value is not None}
-    sigma, operator, quality = job.sigma, job.operator, job.quality
-    return repair(
-        picture, job.task.name, sigma=sigma, operator=operator, quality=quality, callback=report, **more
-    ).picture
+    more |= {"sigma": job.sigma, "operator": job.operator, "quality": job.quality}
+    return repair(picture, job.task.name, callback=report, **more).picture

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -9,18 +13,19 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from cosparse.reconstruction import Progress
 from cosparse.reconstruction.tasks import TASKS
-from cosparse.studio import chart, scene
+from cosparse.studio import page_pictures, repair_job, scene
 from cosparse.studio.buttons import RunButtons
-from cosparse.studio.examples import EXAMPLES, example
 from cosparse.studio.limits import Refused
-from cosparse.studio.page_pictures import Source, open_mask, open_picture, write_overlay
-from cosparse.studio.page_tasks import PAGE_TASKS, Blur
+from cosparse.studio.page_pictures import EXAMPLES, Mask, Source, example, open_mask, open_picture, working
+from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
 from cosparse.studio.parts import Studio, Update, drop_box, news, operator_choices, operator_menu, plain, scripted, step
-from cosparse.studio.repair_run import RepairRun, job_of
 from cosparse.studio.session import Session
 from cosparse.studio.uploads import operator_from
+from cosparse.studio.work import Run, seconds, watched
 
+FAILED = "failed: "  # what the browser sends instead of a mask's key; a key has no blank
 KINDS = [("Gaussian", "gaussian"), ("Out of focus", "disk"), ("Motion", "motion"), ("Box", "box")]
 QUALITIES = [("Fast", "fast"), ("Balanced", "balanced"), ("Best", "best")]
 SIGMA = "In grey levels of 255; 0 is none."
@@ -67,10 +72,9 @@ class RepairTab:
         with gr.Group(visible=False) as self.for_kernel:
             self.kind = gr.Radio(KINDS, value="gaussian", label="What blurred it")
             self.size = gr.Slider(0.5, 15, 2, step=0.1, label="Size, about half its width in pixels", buttons=[])
-            self.angle = gr.Slider(
-                0, 180, 0, step=1, label="Direction, degrees from the horizontal", visible=False, buttons=[]
-            )
-            self.kernel = plain(kernel_picture(Blur()))
+            label = "Direction, degrees from the horizontal"
+            self.angle = gr.Slider(0, 180, 0, step=1, label=label, visible=False, buttons=[])
+            self.kernel = plain(scene.kernel_picture(Blur()))
         self.sigma = gr.Slider(0, 100, 0, step=0.1, label="Noise σ", info=SIGMA, elem_id="sigma", buttons=[])
         with gr.Row():
             self.attempt = gr.Button(PAGE_TASKS["denoise"].offer, size="sm", elem_id="try")
@@ -88,10 +92,7 @@ class RepairTab:
         groups = [self.for_mask, self.for_factor, self.for_kernel]
         blur: list[Any] = [self.kind, self.size, self.angle]
         controls = [self.task, self.sigma, self.factor, *blur, self.operator, self.quality]  # as job_of takes them
-
-        def on(event: Any, handler: Any, inputs: list[Any], outputs: list[Any]) -> None:
-            self.studio.on(event, self.status, handler, inputs, outputs)
-
+        on = partial(self.studio.on, self.status)
         on(self.drop.upload, self.load, [self.drop, self.task], picture)
         on(self.examples.select, self.load_example, [self.examples, self.task], picture)
         on(self.task.change, self.choose, [self.task], [*groups, self.attempt, *picture])
@@ -101,13 +102,8 @@ class RepairTab:
         for control in blur:
             on(control.change, self.choose_blur, blur, [self.kernel, self.angle])
         on(self.operator_drop.upload, self.load_operator, [self.operator_drop], [self.operator])
-        self.run.connect(
-            RepairRun(self.studio, self.stage, self.status, self.figures).repair,
-            [self.mask, *controls],
-            [self.stage, self.figures],
-            self.status,
-            js="async (ticket, mask, ...rest) => [ticket, await cosparse.mask(), ...rest]",
-        )
+        script = "async (ticket, mask, ...rest) => [ticket, await cosparse.mask(), ...rest]"
+        self.run.connect(self.status, self.repair, [self.mask, *controls], [self.stage, self.figures], js=script)
 
     # -- the picture -----------------------------------------------------------------------------------
 
@@ -135,7 +131,9 @@ class RepairTab:
 
     def _present(self, session: Session, source: Source, task: str) -> Update:
         sigma = source.estimated_noise()
-        scene.present(session, source)
+        session.source, session.result = source, None
+        before = scene.published(session, "before", working(source.picture))
+        session.shown = {"before": before, **scene.extent(session, source)}
         known = f", {source.damage.words}" if source.damage else ""
         text = f"Estimated noise: σ = {sigma:.1f} of 255." if TASKS[task].estimates_noise else "Ready."
         return {
@@ -166,7 +164,7 @@ class RepairTab:
 
     def choose_blur(self, session: Session, kind: str, size: float, angle: float) -> Update:
         """The kernel was changed."""
-        drawn = kernel_picture(Blur(kind, float(size), float(angle)))
+        drawn = scene.kernel_picture(Blur(kind, float(size), float(angle)))
         return {self.kernel: drawn, self.angle: gr.update(visible=kind == "motion")}
 
     def load_mask(self, session: Session, keys: str, task: str) -> Update:
@@ -175,14 +173,12 @@ class RepairTab:
         name, data = self.studio.uploads(session, keys)[0]
         mask = open_mask(name, data, self.studio.limits)
         if mask.shape != source.shape:
-            raise Refused(
-                f"{name}: is {mask.shape[1]} × {mask.shape[0]} pixels, the picture "
-                f"{source.shape[1]} × {source.shape[0]}; they must agree."
-            )
+            one, other = ("{1} × {0}".format(*shape) for shape in (mask.shape, source.shape))
+            raise Refused(f"{name}: is {one} pixels, the picture {other}; they must agree.")
         if not mask.any():
             raise Refused(f"{name}: has no white pixel; white marks what should go.")
-        overlay = session.publish("mask", "mask.png", lambda path: write_overlay(path, mask, self.studio.limits))
-        session.shown = {**session.shown, "mask": overlay}
+        overlay = partial(page_pictures.write_overlay, mask=mask, limits=session.limits)
+        session.shown = {**session.shown, "mask": session.publish("mask", "mask.png", overlay)}
         marked = news(f"{name} marks {mask.mean():.1%} of the picture.")
         return {self.stage: scene.staged(session, TASKS[task]), self.status: marked}
 
@@ -195,16 +191,75 @@ class RepairTab:
             self.status: news(f"{name} is ready and chosen as the operator."),
         }
 
+    # -- the repair ------------------------------------------------------------------------------------
+
+    def repair(self, session: Session, run: Run, mask: str, *controls: Any) -> Iterator[Update]:
+        """Preview, then the whole picture; says all the time how far it is."""
+        source, job = session.chosen(), job_of(session, *controls)
+        if job.task.masks:
+            job = replace(job, missing=self._missing(session, source, mask))
+        repair_job.check(source, job, self.studio.limits)
+        if job.factor > 1:
+            session.shown = {**session.shown, **scene.extent(session, source, job.factor)}
+        latest: Progress | None = None
+        started = began = time.monotonic()
+
+        def doing(what: str, progress: Progress) -> Update:
+            nonlocal latest
+            latest = progress
+            return {self.status: scene.doing(what, began, progress)}
+
+        yield {self.status: news("Preview…", share=0.0), self.figures: ""}
+        first = yield from watched(partial(repair_job.preview, source, job), run, partial(doing, "Preview"))
+        latest = None
+        if not run.over:
+            after = scene.published(session, "after", first)
+            yield {self.stage: scene.staged(session, job.task, after=after, stage="preview")}
+        if not run.over:
+            yield {self.status: news("Full picture…", share=0.0)}
+            began = time.monotonic()
+            result = yield from watched(partial(repair_job.full, source, job), run, partial(doing, "Full picture"))
+        if run.over:
+            yield {self.status: scene.stopped(session, run, latest)}
+        else:
+            yield self._finished(session, source, job, result, time.monotonic() - started)
+
+    def _missing(self, session: Session, source: Source, key: str) -> Mask | None:
+        """What was painted, at the picture's own size, and what was dropped."""
+        if not key:
+            return source.missing
+        if key.startswith(FAILED):
+            raise Refused(f"What you painted did not arrive: {key.removeprefix(FAILED)}")
+        _, data = self.studio.visitors.take(session.visitor, key)
+        painted = open_mask("the painted mask", data, self.studio.limits)
+        rows, columns = (np.arange(n) * m // n for n, m in zip(source.shape, painted.shape, strict=True))
+        whole = np.asarray(painted[rows[:, None], columns])
+        return whole if source.missing is None else whole | source.missing
+
+    def _finished(self, session: Session, source: Source, job: Job, result: repair_job.Result, spent: float) -> Update:
+        found, session.result = result.picture, result
+        near = repair_job.closeness(source, job, found)
+        after = scene.published(session, "after", working(found))
+        name = f"{Path(source.name).stem}-{job.task.name}.png"
+        whole = session.publish("download", name, lambda path: page_pictures.write_download(path, found))
+        return {
+            self.stage: scene.staged(session, job.task, after=after, stage="full"),
+            self.status: news(f"Done in {seconds(spent)}.", "Drag the line, or use the slider, to compare."),
+            self.figures: scene.figures(job, found, near, whole, name),
+        }
+
+
+def job_of(session: Session, *controls: Any) -> Job:
+    """What the controls of the tab say, of those that the task asks for."""
+    name, sigma, factor, kind, size, angle, operator, quality = controls
+    task = TASKS[name]
+    return Job(
+        task, float(sigma), quality, session.operator(operator),
+        factor=int(factor) if "factor" in task.needs else 1,
+        blur=Blur(kind, float(size), float(angle)) if "kernel" in task.needs else None,
+    )  # fmt: skip
+
 
 def _sigma(task: str, estimated: float) -> Any:
     used = round(min(estimated, 100), 1) if TASKS[task].estimates_noise else 0.0
     return gr.update(value=used, info=f"{SIGMA} Estimated here: {estimated:.1f}.")
-
-
-def kernel_picture(blur: Blur) -> str:
-    """A blurred point."""
-    kernel = blur.kernel()
-    grey = np.round(255 * np.sqrt(kernel / kernel.max())).astype(np.uint8)
-    tall, wide = kernel.shape
-    said = f"A point becomes this, {wide} × {tall} pixels."
-    return f'<div class="scale kernel-line">{chart.picture(grey, said, "kernel")}<span>{said}</span></div>'

@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 
 from cosparse.io.disk import shown_name
-from cosparse.studio.examples import EXAMPLES, example
+from cosparse.studio.page_pictures import EXAMPLES, example
 from cosparse.studio.session import File, Visitors
 
 KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}

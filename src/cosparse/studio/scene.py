@@ -1,18 +1,22 @@
-"""What the stage of the tab Repair shows: a picture before and after, and a line about it."""
+"""What the tab Repair shows: a picture on the stage, before and after, and how its repair goes."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import numpy as np
+
+from cosparse.io.picture import Picture
+from cosparse.reconstruction import Progress
 from cosparse.reconstruction.request import Task
-from cosparse.studio.page_pictures import Array, Source, reduction, working, write_view
+from cosparse.studio import chart
+from cosparse.studio.page_pictures import Array, Source, reduction, write_view
+from cosparse.studio.page_tasks import Blur, Job
+from cosparse.studio.parts import news
+from cosparse.studio.repair_job import Closeness
 from cosparse.studio.session import Session
-
-
-def present(session: Session, source: Source) -> None:
-    """A new picture: what was known of the last one is forgotten."""
-    session.source, session.result = source, None
-    session.shown = {"before": published(session, "before", working(source.picture)), **extent(session, source)}
+from cosparse.studio.work import Run, remaining, seconds
 
 
 def staged(session: Session, task: Task, **more: Any) -> dict[str, Any]:
@@ -35,3 +39,46 @@ def extent(session: Session, source: Source, factor: int = 1) -> dict[str, Any]:
     damage = f" · {source.damage.words}" if source.damage else ""
     note = f"{source.name} · {width} × {height} · {colour} · {depth}{shown}{damage}"
     return {"width": -(-width * factor // smaller), "height": -(-height * factor // smaller), "note": note}
+
+
+def kernel_picture(blur: Blur) -> str:
+    """A blurred point."""
+    kernel = blur.kernel()
+    grey = np.round(255 * np.sqrt(kernel / kernel.max())).astype(np.uint8)
+    tall, wide = kernel.shape
+    said = f"A point becomes this, {wide} × {tall} pixels."
+    return f'<div class="scale kernel-line">{chart.picture(grey, said, "kernel")}<span>{said}</span></div>'
+
+
+def doing(what: str, began: float, at: Progress) -> str:
+    """How far a repair is, over all its colours, and how long it takes if it goes on as it went."""
+    share = min(1.0, (at.plane + at.iteration / max(at.iterations, 1)) / at.planes)
+    colours = f", colour {at.plane + 1} of {at.planes}" if at.planes > 1 else ""
+    left = (time.monotonic() - began) * (1 - share) / max(share, 1e-3)
+    said = f"{what}: iteration {at.iteration} of {at.iterations}{colours}"
+    return news(said, remaining(left) if share > 0.05 else "", share)
+
+
+def stopped(session: Session, run: Run, at: Progress | None) -> str:
+    """Why there is no result."""
+    where = f" at iteration {at.iteration} of {at.iterations}" if at else ""
+    if not run.late:
+        return news(f"Cancelled{where}.")
+    most = seconds(session.limits.seconds)
+    return news(f"Stopped{where}: a repair may take {most}. Try a smaller picture or a faster quality.")
+
+
+def figures(job: Job, found: Picture, near: tuple[Closeness, Closeness] | None, address: str, name: str) -> str:
+    """How near to the truth, where that is known, and the download."""
+    height, width = found.pixels.shape[:2]
+    cells = []
+    if near is not None:
+        (before, after), was = near, "bicubic" if job.factor > 1 else "before"
+        cells = [
+            (f"PSNR {was}", f"{before.db:.2f} dB", ""),
+            ("PSNR after", f"{after.db:.2f} dB", "good"),
+            ("Gain", f"{after.db - before.db:+.2f} dB", "good"),
+            (f"SSIM {was}", f"{before.ssim:.3f}", ""),
+            ("SSIM after", f"{after.ssim:.3f}", "good"),
+        ]
+    return chart.figures(cells, f"Download PNG<small>{width} × {height}</small>", address, name)

@@ -65,11 +65,7 @@ def build(studio: Studio) -> Any:
                 inside = InsideTab(studio, inside_tab)
         with learn_tab:
             LearnTab(studio, repair.operator, inside.operator, tabs)
-        page.unload(_left)  # makes the browser keep a connection, by which the guard sees that the page is closed
+        page.unload(lambda: None)  # makes the browser keep a connection, by which the guard sees when it closes
     # Runs have a limit of their own, which says so. This one must leave room for the short questions of every page.
     page.queue(max_size=studio.limits.queue + 4 * studio.limits.pages, api_open=False)
     return page
-
-
-def _left() -> None:
-    """The guard deletes what the page held."""

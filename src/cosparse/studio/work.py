@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -21,8 +22,7 @@ class Run:
 
     def __init__(self, seconds: float) -> None:
         self.ticket = secrets.token_urlsafe(12)
-        self.started = time.monotonic()
-        self._end, self._stop = self.started + seconds, threading.Event()
+        self._seconds, self._end, self._stop = seconds, math.inf, threading.Event()
         self.begun = self.late = False
 
     def cancel(self) -> None:
@@ -31,8 +31,7 @@ class Run:
 
     def begin(self) -> None:
         """Its turn has come: the time it waited does not count."""
-        self._end += time.monotonic() - self.started
-        self.started = time.monotonic()
+        self._end = time.monotonic() + self._seconds
         self.begun = True
 
     @property
@@ -80,3 +79,23 @@ def watched(
             run.cancel()
             thread.join()
     return outcome.result()
+
+
+def seconds(number: float) -> str:
+    """As people say it.
+
+    >>> seconds(0.4), seconds(75)
+    ('less than a second', '1 min 15 s')
+    """
+    if number < 1:
+        return "less than a second"
+    return f"{number:.0f} s" if number < 60 else f"{number // 60:.0f} min {number % 60:.0f} s"
+
+
+def remaining(number: float) -> str:
+    """Seconds that something will still take.
+
+    >>> remaining(0.4), remaining(75)
+    ('less than a second left', 'about 1 min 15 s left')
+    """
+    return f"{'about ' if number >= 1 else ''}{seconds(number)} left"
