@@ -36,18 +36,18 @@ class RunButtons:
             return {self.go: gr.update(interactive=now), self.stop: gr.update(interactive=not now)}
 
         def enter(session: Session) -> Update:
-            run = studio.visitors.start(session, self.name)
+            run = self.studio.visitors.start(session, self.name)
             return {self.ticket: run.ticket, **ready(False), status: news("Waiting for a free place…")}
 
         def entered(ticket: str, request: gr.Request) -> None:
             """Ends the chain here if there was no place; the person knows already."""
-            run = studio.session(request).runs.get(self.name)
+            run = self.studio.session(request).runs.get(self.name)
             if run is None or run.begun or run.ticket != ticket:
                 raise gr.Error("no place", visible=False, print_exception=False)
 
         def begin(request: gr.Request, ticket: str, *values: Any) -> Iterator[Update]:
             try:
-                session = studio.session(request)
+                session = self.studio.session(request)
                 run = session.run(ticket)
                 run.begin()
                 if run.cancelled:  # while it waited
@@ -63,10 +63,9 @@ class RunButtons:
             said = {} if run.begun else {status: news("Cancelled; it leaves the queue when its turn comes.")}
             return {self.stop: gr.update(interactive=False), **said}
 
-        studio = self.studio
         begin.__name__ = work.__name__
-        pressed = studio.on(status, self.go.click, enter, [], [self.ticket, self.go, self.stop], AT_ONCE)
+        pressed = self.studio.on(status, self.go.click, enter, [], [self.ticket, self.go, self.stop], AT_ONCE)
         waited = pressed.then(entered, [self.ticket], None, **AT_ONCE)
         worked = waited.success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK)
         worked.then(ready, None, [self.go, self.stop], **AT_ONCE)  # also when the run failed
-        studio.on(status, self.stop.click, cancel, [self.ticket], [self.stop], AT_ONCE)
+        self.studio.on(status, self.stop.click, cancel, [self.ticket], [self.stop], AT_ONCE)

@@ -75,8 +75,8 @@ def figures(cells: list[tuple[str, str, str]], link: str, address: str, name: st
         f'<div class="figure {css}"><small>{escape(label)}</small><b>{escape(value)}</b></div>'
         for label, value, css in cells
     )
-    download = f'<a class="download" href="{address}" download="{escape(name)}">{link}</a>'
-    return f'<div class="figures">{body}{download}</div>'
+    body += f'<a class="download" href="{address}" download="{escape(name)}">{link}</a>'
+    return f'<div class="figures">{body}</div>'
 
 
 def captioned(drawn: str, caption: str) -> str:

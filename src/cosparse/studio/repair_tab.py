@@ -51,8 +51,8 @@ class RepairTab:
     def _controls(self) -> None:
         limits = self.studio.limits
         step("1. Picture")
-        most = f"{limits.upload_bytes // 1_000_000} MB and {limits.pixels // 1_000_000} megapixels"
-        hint = f"PNG, JPEG, TIFF or BMP, up to {most}"
+        megabytes, megapixels = limits.upload_bytes // 1_000_000, limits.pixels // 1_000_000
+        hint = f"PNG, JPEG, TIFF or BMP, up to {megabytes} MB and {megapixels} megapixels"
         self.drop = drop_box("Drop a picture here, or choose one", hint, limits)
         buttons = "".join(
             f'<button type="button" data-name="{name}" title="{escape(title)}">'
@@ -120,14 +120,13 @@ class RepairTab:
 
     def restore(self, session: Session, task: str) -> Update:
         """As it was before the page damaged it."""
-        source = session.chosen()
-        return self._present(session, Source(source.name, source.original), task)
+        return self._present(session, replace(session.chosen(), damage=None), task)
 
     def damage(self, session: Session, *controls: Any) -> Update:
         """Make the repair of this task necessary, keeping the truth to compare with."""
         source, job = session.chosen(), job_of(session, *controls)
         damage = PAGE_TASKS[job.task.name].damage(source.original, job)
-        return self._present(session, Source(source.name, source.original, damage), job.task.name)
+        return self._present(session, replace(source, damage=damage), job.task.name)
 
     def _present(self, session: Session, source: Source, task: str) -> Update:
         sigma = source.estimated_noise()
@@ -186,10 +185,8 @@ class RepairTab:
         """An operator file was dropped."""
         name, data = self.studio.uploads(session, keys)[0]
         kept = session.add_operator(Path(name).stem[:40], operator_from(name, data, session.folder))
-        return {
-            self.operator: gr.update(choices=operator_choices(session), value=kept),
-            self.status: news(f"{name} is ready and chosen as the operator."),
-        }
+        menu = gr.update(choices=operator_choices(session), value=kept)
+        return {self.operator: menu, self.status: news(f"{name} is ready and chosen as the operator.")}
 
     # -- the repair ------------------------------------------------------------------------------------
 

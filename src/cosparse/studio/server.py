@@ -36,9 +36,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def web_server(visitors: Visitors, *, host: str, port: int, place: Place | None = None) -> Server:
+def web_server(visitors: Visitors, *, host: str, port: int, place: Place) -> Server:
     """Own addresses first, then Gradio's page, all behind the guard. Ends within moments, whoever is connected."""
-    place = place or Place()
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, visitors)
     page = build(Studio(visitors, visitors.limits))

@@ -59,8 +59,7 @@ def build(studio: Studio) -> Any:
         with gr.Tabs(selected="repair") as tabs:
             with gr.Tab("Repair", id="repair"):
                 repair = RepairTab(studio)
-            with gr.Tab("Learn", id="learn") as learn_tab:
-                pass
+            learn_tab = gr.Tab("Learn", id="learn")
             with gr.Tab("Look inside", id="inside") as inside_tab:
                 inside = InsideTab(studio, inside_tab)
         with learn_tab:

@@ -31,8 +31,7 @@ class Run:
 
     def begin(self) -> None:
         """Its turn has come: the time it waited does not count."""
-        self._end = time.monotonic() + self._seconds
-        self.begun = True
+        self._end, self.begun = time.monotonic() + self._seconds, True
 
     @property
     def cancelled(self) -> bool:
