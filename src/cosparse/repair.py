@@ -58,7 +58,11 @@ def bicubic(picture: Picture, factor: int) -> NDArray[np.float32]:
 
 
 def by_plane(picture: Picture, change: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> NDArray[np.float32]:
-    """The pixels of a picture, each colour of each page changed by itself; it may become larger or smaller."""
+    """The pixels of a picture, each colour of each page changed by itself; it may become larger or smaller.
+
+    >>> by_plane(Picture(np.ones((4, 6, 3), np.uint8), channel_axis=-1), lambda plane: plane[::2]).shape
+    (2, 6, 3)
+    """
     pages = picture.pages.astype(np.float32)
     planes = pages if picture.channel_axis is None else np.moveaxis(pages, -1, 1)
     new = np.stack([change(plane) for plane in planes.reshape(-1, *planes.shape[-2:])])

@@ -257,6 +257,6 @@ def job_of(session: Session, *controls: Any) -> Job:
     )  # fmt: skip
 
 
-def _sigma(task: str, estimated: float) -> Any:
+def _sigma(task: str, estimated: float) -> Update:
     used = round(min(estimated, 100), 1) if TASKS[task].estimates_noise else 0.0
     return gr.update(value=used, info=f"{SIGMA} Estimated here: {estimated:.1f}.")

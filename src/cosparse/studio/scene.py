@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 
@@ -15,11 +14,11 @@ from cosparse.studio.page_pictures import Array, Source, reduction, write_view
 from cosparse.studio.page_tasks import Blur, Job
 from cosparse.studio.parts import news
 from cosparse.studio.repair_job import Closeness
-from cosparse.studio.session import Session
+from cosparse.studio.session import Session, Shown
 from cosparse.studio.work import Run, remaining, seconds
 
 
-def staged(session: Session, task: Task, **more: Any) -> dict[str, Any]:
+def staged(session: Session, task: Task, **more: str) -> Shown:
     """What the browser is told: the picture, and with `after` its repair."""
     return {"after": None, "mask": None, **session.shown, "paint": task.masks, "stage": "", **more}
 
@@ -29,7 +28,7 @@ def published(session: Session, slot: str, work: Array) -> str:
     return session.publish(slot, f"{slot}.png", lambda path: write_view(path, work, session.limits))
 
 
-def extent(session: Session, source: Source, factor: int = 1) -> dict[str, Any]:
+def extent(session: Session, source: Source, factor: int = 1) -> Shown:
     """The size of the picture on the stage, `factor` times enlarged, and a line about it."""
     height, width = source.shape
     smaller = reduction(height * width * factor**2, session.limits.view_pixels)

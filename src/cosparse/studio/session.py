@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -20,6 +19,8 @@ from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.page_pictures import Source
 from cosparse.studio.repair_job import Result
 from cosparse.studio.work import Run
+
+Shown = dict[str, str | int | None]  # what the stage is told: addresses, sizes, a note
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Session:
     visitor: str = ""
     source: Source | None = None
     result: Result | None = None
-    shown: dict[str, Any] = field(default_factory=dict)
+    shown: Shown = field(default_factory=dict)
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
     training: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
