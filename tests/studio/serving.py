@@ -31,7 +31,7 @@ def running(folder: Path, limits: Limits, place: Place | None = None):
     listening = listen("127.0.0.1", 0)
     port = listening.getsockname()[1]
     visitors = Visitors(folder, limits)
-    server = web_server(visitors, host="127.0.0.1", port=port, place=place)
+    server = web_server(visitors, host="127.0.0.1", port=port, place=place or Place())
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

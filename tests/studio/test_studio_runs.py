@@ -12,13 +12,14 @@ from serving import LIMITS, running
 from steps import choose, damage, open_picture, stroke
 
 from cosparse.io.picture import Picture
+from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import repair_job
-from cosparse.studio.limits import Limits
+from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.log import logging_to
-from cosparse.studio.page_pictures import Blur, Source
+from cosparse.studio.page_pictures import Source
+from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
 from cosparse.studio.parts import sentence
-from cosparse.studio.repair_job import Job
-from cosparse.studio.session import Refused, Session, Visitors
+from cosparse.studio.session import Session, Visitors
 
 
 def session_of(server, page) -> Session:
@@ -89,6 +90,22 @@ def test_no_place_in_the_queue_is_said(browse, tmp_path):
         pages[1].locator("#learn:enabled").wait_for()
 
 
+def test_every_task_can_be_tried(photograph):
+    """The list of tasks is the library's; the page says of each how a picture is damaged, so that it has work to do."""
+    assert list(PAGE_TASKS) == list(TASKS)
+    truth = Picture(photograph[:64, :64].astype(np.uint16) * 257, np.full((64, 64), 9, np.uint16), data_range=65535.0)
+    for name, task in TASKS.items():
+        job = Job(task, 25.0, "fast", factor=3 if "factor" in task.needs else 1, blur=Blur("disk", 3))
+        source = Source("deep.png", truth, PAGE_TASKS[name].damage(truth, job))
+        job = replace(job, missing=source.missing, blur=job.blur if "kernel" in task.needs else None)
+        repair_job.check(source, job, Limits())
+        result = repair_job.full(source, job, lambda progress: False)
+        before, after = repair_job.closeness(source, job, result.picture)
+        assert after.db > before.db, name
+        assert result.picture.pixels.dtype == np.uint16
+        assert len(result.energies) > 1
+
+
 @pytest.mark.parametrize(
     ("shape", "blur"),
     [((92, 1000, 3), Blur("gaussian", 15)), ((32, 9000), Blur("box", 15)), ((35, 9000), Blur("motion", 15, 90))],
@@ -96,13 +113,13 @@ def test_no_place_in_the_queue_is_said(browse, tmp_path):
 def test_the_preview_is_as_large_as_the_blur_needs(shape, blur):
     pixels = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
     picture = Picture(pixels, channel_axis=-1 if len(shape) == 3 else None)
-    source, job = Source("thin.png", picture, picture), Job("deblur", 2.0, blur=blur)
+    source, job = Source("thin.png", picture), Job(TASKS["deblur"], 2.0, blur=blur)
     repair_job.check(source, job, Limits())
     seen = []
     repair_job.preview(source, job, lambda step: bool(seen.append(step)) or True)
     assert seen
     with pytest.raises(Refused, match="larger than the picture"):
-        repair_job.check(replace(source, picture=replace(picture, pixels=pixels[:30])), job, Limits())
+        repair_job.check(replace(source, original=replace(picture, pixels=pixels[:30])), job, Limits())
 
 
 def test_what_nobody_foresaw_ends_the_run_with_a_sentence(browse, server, picture_file, photograph, tmp_path):
@@ -123,9 +140,9 @@ def test_what_nobody_foresaw_ends_the_run_with_a_sentence(browse, server, pictur
         page.locator("#learn").click()
         page.locator("#learn-status [role=alert]", has_text=alert).wait_for()
         page.locator("#learn:enabled").wait_for()
-        session.trace = [None]
+        session.operators["default"] = None
         page.get_by_role("tab", name="Look inside").click()
-        page.locator("[role=alert]", has_text="Something unexpected went wrong (TypeError)").wait_for()
+        page.locator("[role=alert]", has_text="Something unexpected went wrong (AttributeError)").wait_for()
     log = (tmp_path / "log").read_text()
     assert log.count("Traceback") >= 3
     assert "File exists" in log

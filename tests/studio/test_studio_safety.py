@@ -20,7 +20,7 @@ from serving import LIMITS, PATIENCE, running, until
 from steps import damage, downloaded, figures, more, open_picture, repair, upload
 
 import cosparse
-from cosparse.studio.session import Refused
+from cosparse.studio.limits import Refused
 
 
 def png_header(width: int, height: int) -> bytes:
@@ -92,7 +92,7 @@ def test_bad_operators_are_refused(browse, picture_file, photograph, tmp_path):
         page.locator("#status [role=alert]", has_text=f"{name}.safetensors: is").wait_for()
     page.locator("#operator input").click()
     options = page.get_by_role("option").all_inner_texts()
-    assert [text.split(" (")[0].strip("✓ \n") for text in options[1:]] == list(cosparse.operator.shipped_operators())
+    assert [text.split(" (")[0].strip("✓ \n") for text in options] == list(cosparse.operator.shipped_operators())
     page.keyboard.press("Escape")
     upload(page, tmp_path / "good.safetensors", "Add an operator file")
     page.get_by_text("good.safetensors is ready").wait_for()
@@ -118,7 +118,11 @@ def test_two_browsers_do_not_see_each_other(browse, server, picture_file, photog
         assert ask(server, urlsplit(address).path)[0] == 403  # without a cookie
     # The name of Ann's page, if Bob came to know it, is of no use to him.
     (name,) = next(v.sessions for t, v in server.visitors._all.items() if t in cookie_of(ann))
-    for path in (f"/gradio_api/queue/data?session_hash={name}", f"/gradio_api/heartbeat/{name}"):
+    for path in (
+        f"/gradio_api/queue/data?session_hash={name}",
+        f"/gradio_api/queue/data?session_hash=another&session_hash={name}",  # Gradio takes the last
+        f"/gradio_api/heartbeat/{name}",
+    ):
         assert ask(server, path, cookie=cookie_of(bob))[0] == 403
     event = {"data": [], "fn_index": 0, "session_hash": name}
     for path in ("/gradio_api/queue/join", "/gradio_api/run/predict", "/gradio_api/cancel"):

@@ -121,6 +121,8 @@ class Task:
         Whether a noise level that is not given is estimated.
     needs, takes : tuple of str
         Options that must be given, and that may be, beside those that all tasks have.
+    masks : bool
+        Whether it takes a mask, of pixels that are missing.
     reach : int
         How many patch sizes a pixel looks in each direction, about, for as long as a repair takes.
     unit : int
@@ -135,6 +137,7 @@ class Task:
     estimates_noise: bool = False
     needs: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    masks: bool = False
     reach: int = 4
     unit: int = 1
 

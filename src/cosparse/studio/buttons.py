@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
 
-from cosparse.studio.parts import AT_ONCE, WORK, Studio, Update, news, told
+from cosparse.studio.parts import AT_ONCE, WORK, Parts, Studio, Update, news, problem
+from cosparse.studio.session import Session
+
+Work = Callable[..., Iterator[Update]]
 
 
 class RunButtons:
@@ -26,40 +29,43 @@ class RunButtons:
                 "Cancel", variant="stop", interactive=False, elem_id=f"{name}-cancel", scale=1, min_width=90
             )
 
-    def connect(
-        self, work: Callable[..., Any], inputs: list[Any], outputs: list[Any], status: Any, *, js: str | None = None
-    ) -> None:
-        """Let the button start `work`, a generator of updates, which gets the run's ticket before its inputs."""
+    def connect(self, status: Any, work: Work, inputs: Parts, outputs: Parts, *, js: str | None = None) -> None:
+        """Let the button start `work`, a generator of updates, which gets the session, the run and the inputs."""
 
-        def enter(request: gr.Request) -> Update:
-            return {
-                self.ticket: studio.visitors.start(studio.session(request), self.name).ticket,
-                self.go: gr.update(interactive=False),
-                self.stop: gr.update(interactive=True),
-                status: news("Waiting for a free place…"),
-            }
+        def ready(now: bool = True) -> Update:
+            return {self.go: gr.update(interactive=now), self.stop: gr.update(interactive=not now)}
+
+        def enter(session: Session) -> Update:
+            run = self.studio.visitors.start(session, self.name)
+            return {self.ticket: run.ticket, **ready(False), status: news("Waiting for a free place…")}
 
         def entered(ticket: str, request: gr.Request) -> None:
             """Ends the chain here if there was no place; the person knows already."""
-            run = studio.session(request).runs.get(self.name)
+            run = self.studio.session(request).runs.get(self.name)
             if run is None or run.begun or run.ticket != ticket:
                 raise gr.Error("no place", visible=False, print_exception=False)
 
-        def idle() -> Update:
-            return {self.go: gr.update(interactive=True), self.stop: gr.update(interactive=False)}
+        def begin(request: gr.Request, ticket: str, *values: Any) -> Iterator[Update]:
+            try:
+                session = self.studio.session(request)
+                run = session.run(ticket)
+                run.begin()
+                if run.cancelled:  # while it waited
+                    yield {status: news("Cancelled.")}
+                else:
+                    yield from work(session, run, *values)
+            except Exception as error:
+                yield {status: problem(error)}
 
-        def cancel(ticket: str, request: gr.Request) -> Update:
-            run = studio.session(request).run(ticket)
+        def cancel(session: Session, ticket: str) -> Update:
+            run = session.run(ticket)
             run.cancel()
-            update: Update = {self.stop: gr.update(interactive=False)}
-            if not run.begun:
-                update[status] = news("Cancelled; it leaves the queue when its turn comes.")
-            return update
+            said = {} if run.begun else {status: news("Cancelled; it leaves the queue when its turn comes.")}
+            return {self.stop: gr.update(interactive=False), **said}
 
-        studio = self.studio
-        self.go.click(told(status, enter), None, [self.ticket, self.go, self.stop, status], **AT_ONCE).then(
-            entered, [self.ticket], None, **AT_ONCE
-        ).success(told(status, work), [self.ticket, *inputs], outputs, js=js, **WORK).then(
-            idle, None, [self.go, self.stop], **AT_ONCE
-        )  # also when the run failed
-        self.stop.click(told(status, cancel), [self.ticket], [self.stop, status], **AT_ONCE)
+        begin.__name__ = work.__name__
+        pressed = self.studio.on(status, self.go.click, enter, [], [self.ticket, self.go, self.stop], AT_ONCE)
+        waited = pressed.then(entered, [self.ticket], None, **AT_ONCE)
+        worked = waited.success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK)
+        worked.then(ready, None, [self.go, self.stop], **AT_ONCE)  # also when the run failed
+        self.studio.on(status, self.stop.click, cancel, [self.ticket], [self.stop], AT_ONCE)

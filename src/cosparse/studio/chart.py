@@ -1,4 +1,4 @@
-"""Small drawings as SVG and PNG inside the page; colours follow the page's light or dark theme."""
+"""Drawings as SVG and PNG inside the page, and numbers; colours follow the page's light or dark theme."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cosparse.operator import AnalysisOperator
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 560, 230, 74, 40, 14, 14
 
@@ -27,19 +29,18 @@ def line(values: list[float], *, x: str, y: str, last: int | None = None, zero: 
 
     shown = np.unique(np.linspace(0, len(values) - 1, min(len(values), 300)).astype(int))
     points = " ".join(place(n + 1, values[n]) for n in shown)
-    grid = []
-    for part in (0.0, 0.5, 1.0):
-        level = TOP + part * tall
-        grid.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level}" y2="{level}"/>')
-        grid.append(f'<text x="{LEFT - 8}" y="{level + 4}" text-anchor="end">{_short(high - part * span)}</text>')
-        number = round(1 + part * (end - 1))
-        anchor = ("start", "middle", "end")[int(2 * part)]
-        across = LEFT + part * wide
-        grid.append(f'<text x="{across}" y="{HEIGHT - BOTTOM + 18}" text-anchor="{anchor}">{number}</text>')
+    grid = ""
+    for part, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
+        level, across, number = TOP + part * tall, LEFT + part * wide, round(1 + part * (end - 1))
+        grid += (
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level}" y2="{level}"/>'
+            f'<text x="{LEFT - 8}" y="{level + 4}" text-anchor="end">{_short(high - part * span)}</text>'
+            f'<text x="{across}" y="{HEIGHT - BOTTOM + 18}" text-anchor="{anchor}">{number}</text>'
+        )
     said = f"{y} over {x}: from {values[0]:.4g} to {values[-1]:.4g}"
     dot = place(len(values), values[-1]).split(",")
     return (
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">{"".join(grid)}'
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">{grid}'
         f'<polyline points="{points}"/><circle cx="{dot[0]}" cy="{dot[1]}" r="4"/>'
         f'<text class="title" x="{LEFT + wide / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x)}</text>'
         f'<text class="title" transform="rotate(-90 12 {TOP + tall / 2})" x="12" y="{TOP + tall / 2}" '
@@ -66,6 +67,27 @@ def picture(pixels: NDArray[np.uint8], alt: str, css: str = "") -> str:
     Image.fromarray(pixels).save(target, "PNG")
     data = base64.b64encode(target.getvalue()).decode()
     return f'<img class="pixels {css}" alt="{escape(alt)}" src="data:image/png;base64,{data}">'
+
+
+def figures(cells: list[tuple[str, str, str]], link: str, address: str, name: str) -> str:
+    """Numbers (what, how much, and "good" where that is so) and a download, of which `link` says more in HTML."""
+    body = "".join(
+        f'<div class="figure {css}"><small>{escape(label)}</small><b>{escape(value)}</b></div>'
+        for label, value, css in cells
+    )
+    body += f'<a class="download" href="{address}" download="{escape(name)}">{link}</a>'
+    return f'<div class="figures">{body}</div>'
+
+
+def captioned(drawn: str, caption: str) -> str:
+    """With a line below it."""
+    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
+
+
+def atoms(operator: AnalysisOperator, caption: str = "") -> str:
+    """All of them on one sheet."""
+    alt = f"{len(operator.matrix)} atoms, from smooth to fine"
+    return captioned(picture(operator.atoms_image(scale=3), alt), caption or f"{alt}. Grey is zero.")
 
 
 def heat(values: NDArray[Any]) -> NDArray[np.uint8]:

@@ -10,22 +10,19 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
-from cosparse.studio.log import Answer
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cosparse.studio.limits import Refused
+from cosparse.studio.log import noted
 from cosparse.studio.place import Place
-from cosparse.studio.session import Refused, Visitors
+from cosparse.studio.session import Visitors
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-API = "/gradio_api"
 # The same for everyone: the page itself and what it is made of.
 PUBLIC = re.compile(
     r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt)/?"
@@ -57,103 +54,96 @@ class Guard:
     leave it on; both will do.
     """
 
-    def __init__(self, app: App, visitors: Visitors, cookie: str, hosts: frozenset[str] | None, place: Place) -> None:
+    def __init__(
+        self, app: ASGIApp, visitors: Visitors, cookie: str, hosts: frozenset[str] | None, place: Place
+    ) -> None:
         self.app, self.visitors, self.cookie, self.hosts = app, visitors, cookie, hosts
         self.root, self.name = place.path, place.name
         self._closing = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                sweeping = asyncio.ensure_future(self._sweep())
-                try:
-                    await self.app(scope, receive, send)
-                finally:
-                    sweeping.cancel()
-            else:
-                await send({"type": "websocket.close", "code": 1008})
-            return
-        answer = Answer(scope, send)
-        try:
-            await self._answer(scope, receive, answer.send)
-        finally:
-            answer.note()
+        if scope["type"] == "http":
+            with noted(scope, send) as noting:
+                await self._answer(scope, receive, noting)
+        elif scope["type"] == "lifespan":
+            sweeping = asyncio.ensure_future(self._sweep())
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                sweeping.cancel()
+        else:
+            await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def refuse(status: int, reason: str) -> None:
+            """Answer in one line, as Gradio's own errors look."""
+            await JSONResponse({"detail": reason, "error": reason}, status)(scope, receive, send)
+
         if self.root and scope["path"] == self.root:  # what the page loads, it asks for from beside itself
-            return await answer_with(send, 308, b"", [(b"location", f"{self.root}/".encode())])
+            return await Response(status_code=308, headers={"location": f"{self.root}/"})(scope, receive, send)
         if self.root and scope["path"].startswith(f"{self.root}/"):
             path = scope["path"].removeprefix(self.root)
             scope = {**scope, "path": path, "raw_path": quote(path).encode()}
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        path, method = scope["path"], scope["method"]
+        path, method, asked = scope["path"], scope["method"], HTTPConnection(scope)
         if path == "/health" and method in ("GET", "HEAD"):
-            return await answer_with(send, 200, b'{"status": "ok"}', [(b"content-type", b"application/json")])
-        if self.hosts is not None and _host(headers.get("host", "")) not in self.hosts:
-            return await refuse(send, 421, "unknown host")  # a foreign name that points here: DNS rebinding
-        if method == "POST" and not self._own(headers):
-            return await refuse(send, 403, "another site may not do this")
-        token = _cookie(headers.get("cookie", ""), self.cookie)
+            return await Response('{"status": "ok"}', media_type="application/json")(scope, receive, send)
+        if self.hosts is not None and _host(asked.headers.get("host", "")) not in self.hosts:
+            return await refuse(421, "unknown host")  # a foreign name that points here: DNS rebinding
+        if method == "POST" and not self._own(asked.headers):
+            return await refuse(403, "another site may not do this")
+        token = asked.cookies.get(self.cookie, "")
+        known = re.fullmatch(r"[\w-]{43}", token) is not None
         if method in ("GET", "HEAD") and PUBLIC.fullmatch(path) and ".." not in path:
             if path == "/" and self.visitors.full():
-                return await refuse(send, 503, "Too many pages are open on this server; try again later.")
-            fresh = token or secrets.token_urlsafe(32)
-            scheme = headers.get("x-forwarded-proto") or str(scope["scheme"])
-            secure = scheme.split(",")[0].strip() == "https"
-            cookie = None if token or path != "/" else self._new_cookie(fresh, secure)
+                return await refuse(503, "Too many pages are open on this server; try again later.")
+            scheme = asked.headers.get("x-forwarded-proto") or str(scope["scheme"])
+            cookie = None if known or path != "/" else self._new_cookie(scheme.split(",")[0].strip() == "https")
             return await self.app(scope, receive, self._sealed(send, cookie))
-        known = {"GET": (STREAM, HEARTBEAT, FILES), "HEAD": (FILES,), "POST": (POSTS, FILES)}.get(method, ())
-        if not any(form.fullmatch(path) for form in known):
-            return await refuse(send, 404, "no such page")
-        if token is None:
-            return await refuse(send, 403, "open the page itself first")
+        forms = {"GET": (STREAM, HEARTBEAT, FILES), "HEAD": (FILES,), "POST": (POSTS, FILES)}.get(method, ())
+        if not any(form.fullmatch(path) for form in forms):
+            return await refuse(404, "no such page")
+        if not known:
+            return await refuse(403, "open the page itself first")
         scope["visitor"] = token
-        send, receive = self._sealed(send, None), self._ended(receive)
+        answer, receive = self._sealed(send, None), self._ended(receive)
         try:
             if POSTS.fullmatch(path):
                 receive = await self._event(token, receive)
             elif STREAM.fullmatch(path):
-                page = parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0]
-                self.visitors.session(token, page)
+                self.visitors.session(token, asked.query_params.get("session_hash", ""))
             elif found := HEARTBEAT.fullmatch(path):
-                return await self._heartbeat(token, found[1], scope, receive, send)
+                return await self._heartbeat(token, found[1], scope, receive, answer)
         except PermissionError as error:
-            return await refuse(send, 403, str(error))
+            return await refuse(403, str(error))
         except Refused as error:
-            return await refuse(send, 503, str(error))
+            return await refuse(503, str(error))
         except ValueError as error:
-            return await refuse(send, 400, str(error))
-        await self.app(scope, receive, send)
+            return await refuse(400, str(error))
+        await self.app(scope, receive, answer)
 
-    def _own(self, headers: dict[str, str]) -> bool:
+    def _own(self, headers: Mapping[str, str]) -> bool:
         """Whether the page itself asks, not another site, whose scripts can set none of these headers unasked."""
         named = (_host(headers.get(header, "").split(",")[0]) for header in ("host", "x-forwarded-host"))
         return _host(headers.get("origin", "")) in ("", *named, self.name)
 
     async def _event(self, token: str, receive: Receive) -> Receive:
         """Read an event, check whose it is, and hand it on."""
-        body = b""
-        while True:
+        body, more = b"", True
+        while more:
             message = await receive()
-            body += message.get("body", b"")
+            body, more = body + message.get("body", b""), message.get("more_body", False)
             if len(body) > BODY:
                 raise ValueError("the event is too large")
-            if not message.get("more_body"):
-                break
         event = json.loads(body)
         if not isinstance(event, dict) or not isinstance(event.get("session_hash"), str):
             raise ValueError("the event does not say which page it comes from")
         if _names_a_file(event):
             raise PermissionError("events carry no files")
         self.visitors.session(token, event["session_hash"])
-        sent = False
+        replayed: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return next(replayed, None) or await receive()
 
         return replay
 
@@ -190,8 +180,8 @@ class Guard:
             await asyncio.sleep(self.visitors.limits.grace / 2)
             await asyncio.to_thread(self.visitors.sweep)
 
-    def _new_cookie(self, token: str, secure: bool) -> bytes:
-        line = f"{self.cookie}={token}; Path={self.root or '/'}; HttpOnly; SameSite=Strict"
+    def _new_cookie(self, secure: bool) -> bytes:
+        line = f"{self.cookie}={secrets.token_urlsafe(32)}; Path={self.root or '/'}; HttpOnly; SameSite=Strict"
         return f"{line}; Secure".encode() if secure else line.encode()
 
     def _sealed(self, send: Send, cookie: bytes | None) -> Send:
@@ -206,19 +196,6 @@ class Guard:
         return with_headers
 
 
-async def refuse(send: Send, status: int, reason: str) -> None:
-    """Answer in one line, as Gradio's own errors look."""
-    body = json.dumps({"detail": reason, "error": reason}).encode()
-    await answer_with(send, status, body, [(b"content-type", b"application/json")])
-
-
-async def answer_with(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    """A whole answer, without Gradio."""
-    headers = [*headers, (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
 def _host(text: str) -> str:
     """The name in a Host or Origin header, without the port.
 
@@ -226,14 +203,6 @@ def _host(text: str) -> str:
     ('127.0.0.1', '::1', '')
     """
     return (urlsplit(text if "//" in text else f"//{text}").hostname or "") if text else ""
-
-
-def _cookie(header: str, name: str) -> str | None:
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return None
-    return found.value if found and re.fullmatch(r"[\w-]{43}", found.value) else None
 
 
 def _names_a_file(value: Any) -> bool:

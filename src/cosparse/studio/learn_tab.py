@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from html import escape
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -12,32 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cosparse
-from cosparse.io.picture import read_grey
+from cosparse.io.picture import Picture, read_grey
 from cosparse.learning import LearnProgress, LearnResult
 from cosparse.operators.make import photographs
 from cosparse.patches import sample_up_to
 from cosparse.studio import chart
 from cosparse.studio.buttons import RunButtons
-from cosparse.studio.page_pictures import open_picture, working
-from cosparse.studio.parts import (
-    IMAGES,
-    LIGHT,
-    Studio,
-    Update,
-    drop_box,
-    news,
-    operator_choices,
-    plain,
-    remaining,
-    seconds,
-    step,
-    told,
-)
-from cosparse.studio.session import Refused, Run, Session
-from cosparse.studio.work import follow
+from cosparse.studio.limits import Refused
+from cosparse.studio.page_pictures import open_picture
+from cosparse.studio.parts import Studio, Update, drop_box, news, operator_choices, plain, step
+from cosparse.studio.session import Session
+from cosparse.studio.work import Run, remaining, seconds, watched
 
 Grey = NDArray[np.float32]
-BUNDLED = "The bundled pictures"
+curve = partial(chart.line, x="iteration", y="objective")
 EMPTY = '<div class="placeholder">The atoms appear here and take shape while the operator is learned.</div>'
 
 
@@ -60,10 +48,8 @@ class LearnTab:
 
     def _controls(self) -> None:
         step("1. Pictures to learn from")
-        self.drop = drop_box(
-            "Drop a few pictures here, or choose them", "Four photographs of the kind you want to repair are enough",
-            self.studio.limits, accept=IMAGES, many=True,
-        )  # fmt: skip
+        hint = "Four photographs of the kind you want to repair are enough"
+        self.drop = drop_box("Drop a few pictures here, or choose them", hint, self.studio.limits, many=True)
         self.bundled = gr.Button("Use the bundled pictures", size="sm")
         step("2. Operator")
         self.side = gr.Radio([("4x4", 4), ("6x6", 6), ("8x8", 8), ("10x10", 10)], value=8, label="Size of a patch")
@@ -73,65 +59,51 @@ class LearnTab:
         self.run = RunButtons(self.studio, "Learn", "learn", ready=True)
 
     def _events(self) -> None:
-        self.drop.upload(told(self.status, self.load), [self.drop], [self.status], **LIGHT)
-        self.bundled.click(told(self.status, self.load_bundled), None, [self.status], **LIGHT)
-        self.side.change(told(self.status, self.choose_side), [self.side], [self.rows, self.status], **LIGHT)
-        self.run.connect(
-            self.learn,
-            [self.side, self.rows, self.count, self.iterations],
-            [self.status, self.atoms, self.curve, self.figures, self.use, self.name, self.operator, self.inside],
-            self.status,
-        )
-        self.use.click(told(self.status, self.hand_over), [self.name], [self.operator, self.tabs, self.status], **LIGHT)
+        on = partial(self.studio.on, self.status)
+        on(self.drop.upload, self.load, [self.drop], [])
+        on(self.bundled.click, self.load_bundled, [], [])
+        on(self.side.change, self.choose_side, [self.side], [self.rows])
+        on(self.use.click, self.hand_over, [self.name], [self.operator, self.tabs])
+        settings = [self.side, self.rows, self.count, self.iterations]
+        shown = [self.atoms, self.curve, self.figures, self.use, self.name, self.operator, self.inside]
+        self.run.connect(self.status, self.learn, settings, shown)
 
-    def load(self, keys: str, request: gr.Request) -> Update:
+    def load(self, session: Session, keys: str) -> Update:
         """Pictures were dropped; those that can be read are used, the others named."""
-        session, limits = self.studio.session(request), self.studio.limits
+        limits = self.studio.limits
         kept: list[tuple[str, Grey]] = []
         problems = []
         room = limits.training_pixels
-        for name, data in self.studio.uploads(keys, request):
+        for name, data in self.studio.uploads(session, keys):
             try:
-                grey = _grey(open_picture(name, data, limits).picture)
+                grey = _grey(open_picture(name, data, limits))
+                if grey.size > room:
+                    most = f"{limits.training_pixels // 1_000_000} megapixels"
+                    raise Refused(f"{name}: left out, the pictures are over {most} in all.")
             except Refused as error:
                 problems.append(str(error))
-                continue
-            if grey.size <= room:
+            else:
                 kept.append((name, grey))
                 room -= grey.size
-            else:
-                most = f"{limits.training_pixels // 1_000_000} megapixels"
-                problems.append(f"{name}: left out, the pictures are over {most} in all.")
         if not kept:
             raise Refused(" ".join(problems))
         session.training = kept
         names = ", ".join(name for name, _ in kept[:4]) + (f" and {len(kept) - 4} more" if len(kept) > 4 else "")
         return {self.status: news(f"Learning from {names}. {' '.join(problems)}")}
 
-    def load_bundled(self, request: gr.Request) -> Update:
+    def load_bundled(self, session: Session) -> Update:
         """Back to the pictures that come along."""
-        self.studio.session(request).training = []
+        session.training = []
         return {self.status: news("Learning from the bundled pictures: photographs and textures of scikit-image.")}
 
-    def choose_side(self, side: int) -> Update:
+    def choose_side(self, session: Session, side: int) -> Update:
         """An operator needs at least as many atoms as a patch has pixels."""
         return {self.rows: gr.update(minimum=side * side, maximum=4 * side * side, value=2 * side * side)}
 
-    def learn(
-        self, ticket: str, side: int, rows: int, count: int, iterations: int, request: gr.Request
-    ) -> Iterator[Update]:
+    def learn(self, session: Session, run: Run, side: int, rows: int, count: int, iterations: int) -> Iterator[Update]:
         """Sample, then learn, showing the atoms as they are."""
-        session = self.studio.session(request)
-        run = session.run(ticket)
-        run.begin()
-        if run.cancelled:  # while it waited
-            yield {self.status: news("Cancelled.")}
-            return
-        yield {
-            self.status: news("Taking patches from the pictures…"),
-            self.use: gr.update(visible=False),
-            self.figures: "",
-        }
+        patching = news("Taking patches from the pictures…")
+        yield {self.status: patching, self.use: gr.update(visible=False), self.figures: ""}
         images = [grey for _, grey in session.training] or [read_grey(path) / np.float32(255) for path in photographs()]
         try:
             patches = sample_up_to(images, int(side), int(count))
@@ -148,23 +120,21 @@ class LearnTab:
             settings = cosparse.Settings(iterations=int(iterations))
             return cosparse.learn_operator(patches, int(rows), settings=settings, callback=watch)
 
+        def show(progress: LearnProgress) -> Update:
+            done, left = progress.iteration, iterations - progress.iteration
+            said = f"Iteration {done} of {iterations}, objective {progress.objective:.5g}"
+            each = (time.monotonic() - started) / max(done, 1)
+            return {
+                self.status: news(said, remaining(each * left), done / iterations),
+                self.atoms: chart.atoms(progress.operator),
+                self.curve: curve(objectives, last=int(iterations)),
+            }
+
         try:
-            for event in follow(work, run):
-                if isinstance(event, LearnProgress):
-                    spent = time.monotonic() - started
-                    left = spent / max(event.iteration, 1) * (iterations - event.iteration)
-                    yield {
-                        self.status: news(
-                            f"Iteration {event.iteration} of {iterations}, objective {event.objective:.5g}",
-                            remaining(left), event.iteration / iterations,
-                        ),
-                        self.atoms: _atoms(event.operator),
-                        self.curve: _curve(objectives, int(iterations)),
-                    }  # fmt: skip
-                else:
-                    yield self._finished(session, event.value, run, time.monotonic() - started)
+            result = yield from watched(work, run, show)
         except ValueError as error:
             raise Refused(f"This cannot be learned: {error}.") from None
+        yield self._finished(session, result, run, time.monotonic() - started)
 
     def _finished(self, session: Session, result: LearnResult, run: Run, spent: float) -> Update:
         operator = result.operator
@@ -172,12 +142,10 @@ class LearnTab:
         file = f"{name.replace(' ', '-')}.safetensors"
         address = session.publish("operator", file, operator.save)
         cells = [
-            ("Iterations", str(result.iterations)),
-            ("Condition", f"{operator.condition:.2f}"),
-            ("Coherence", f"{operator.coherence:.2f}"),
+            ("Iterations", str(result.iterations), ""),
+            ("Condition", f"{operator.condition:.2f}", ""),
+            ("Coherence", f"{operator.coherence:.2f}", ""),
         ]
-        body = "".join(f'<div class="figure"><small>{label}</small><b>{value}</b></div>' for label, value in cells)
-        link = f'<a class="download" href="{address}" download="{escape(file)}">Download the operator</a>'
         said = f"Learned in {seconds(spent)}"
         if run.over:
             why = "Stopped at the time limit" if run.late else "Cancelled"
@@ -185,31 +153,21 @@ class LearnTab:
         menu = gr.update(choices=operator_choices(session))
         return {
             self.status: news(f"{said}, as {name!r}."),
-            self.atoms: _atoms(operator),
-            self.curve: _curve(list(result.objectives), None),
-            self.figures: f'<div class="figures">{body}{link}</div>',
+            self.atoms: chart.atoms(operator),
+            self.curve: curve(list(result.objectives)),
+            self.figures: chart.figures(cells, "Download the operator", address, file),
             self.use: gr.update(visible=True),
             self.name: name,
             self.operator: menu,
-            self.inside: gr.update(choices=operator_choices(session, auto=False)),
+            self.inside: menu,
         }
 
-    def hand_over(self, name: str, request: gr.Request) -> Update:
+    def hand_over(self, session: Session, name: str) -> Update:
         """Choose the new operator in Repair, and go there."""
-        choices = operator_choices(self.studio.session(request))
+        choices = operator_choices(session)
         return {self.operator: gr.update(choices=choices, value=name), self.tabs: gr.Tabs(selected="repair")}
 
 
-def _grey(picture: Any) -> Grey:
-    work = working(picture) / np.float32(255)
+def _grey(picture: Picture) -> Grey:
+    work = picture.working / np.float32(255)
     return work if work.ndim == 2 else np.asarray(work @ np.array([0.2125, 0.7154, 0.0721], np.float32))
-
-
-def _atoms(operator: cosparse.AnalysisOperator) -> str:
-    said = f"{len(operator.matrix)} atoms, from smooth to fine"
-    sheet = chart.picture(operator.atoms_image(scale=3), said)
-    return f"<figure>{sheet}<figcaption>{said}. Grey is zero.</figcaption></figure>"
-
-
-def _curve(objectives: list[float], last: int | None) -> str:
-    return chart.line(objectives, x="iteration", y="objective", last=last)

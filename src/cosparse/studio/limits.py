@@ -1,8 +1,12 @@
-"""How much of the machine a visitor may use."""
+"""How much of the machine a visitor may use, and what is said of more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+
+class Refused(Exception):
+    """What the visitor asked for cannot be done; the message says why and what to do."""
 
 
 @dataclass(frozen=True)

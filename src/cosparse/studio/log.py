@@ -6,9 +6,10 @@ import contextlib
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from logging.handlers import WatchedFileHandler
-from typing import Any
+
+from starlette.types import Message, Scope, Send
 
 LOG = logging.getLogger("cosparse.studio")
 LOG.addHandler(logging.NullHandler())  # or Python would print errors where nobody asked for a log
@@ -46,27 +47,22 @@ def _handler(target: str) -> logging.Handler:
         raise OSError(f"log {target} cannot be written ({error.strerror}); name another with --log") from None
 
 
-class Answer:
-    """What one request was answered with. The log gets no query: it names pages."""
+@contextlib.contextmanager
+def noted(scope: Scope, send: Send) -> Iterator[Send]:
+    """Note a request once its answer, sent by what this gives, has ended; without the query, which names pages."""
+    began, status, size = time.monotonic(), 0, 0
 
-    def __init__(
-        self, scope: MutableMapping[str, Any], send: Callable[[MutableMapping[str, Any]], Awaitable[None]]
-    ) -> None:
-        self._send, self._began = send, time.monotonic()
-        self._status, self._size = 0, 0
-        client = scope.get("client")
-        # As it was sent, percent-encoded: a decoded path could hold the end of a line.
-        path = scope.get("raw_path", b"").decode("latin-1")
-        self._asked = f"{client[0] if client else '-'} {scope['method']} {path}"
-
-    async def send(self, message: MutableMapping[str, Any]) -> None:
-        """Pass it on, and look at it."""
+    async def look(message: Message) -> None:
+        nonlocal status, size
         if message["type"] == "http.response.start":
-            self._status = message["status"]
-        self._size += len(message.get("body", b""))
-        await self._send(message)
+            status = message["status"]
+        size += len(message.get("body", b""))
+        await send(message)
 
-    def note(self) -> None:
-        """The line."""
-        spent = time.monotonic() - self._began
-        LOG.info("%s %s %d bytes %.3f s", self._asked, self._status or "-", self._size, spent)
+    client = scope["client"][0] if scope.get("client") else "-"
+    # As it was sent, percent-encoded: a decoded path could hold the end of a line.
+    asked = f"{client} {scope['method']} {scope.get('raw_path', b'').decode('latin-1')}"
+    try:
+        yield look
+    finally:
+        LOG.info("%s %s %d bytes %.3f s", asked, status or "-", size, time.monotonic() - began)

@@ -1,59 +1,62 @@
-"""Pictures as the page holds them: opened within the limits, damaged to try a repair, shown, written for download."""
+"""Pictures as the page holds them: opened within the limits, shown, written for download."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
+import cosparse
+from cosparse.io.masks import white_mask
 from cosparse.io.picture import Picture, read_image, write_image
 from cosparse.io.values import from_working, to_working
-from cosparse.reconstruction import measurement
-from cosparse.reconstruction.psf import Kernel, box_kernel, disk_kernel, motion_kernel
-from cosparse.studio.limits import Limits
-from cosparse.studio.session import Refused
+from cosparse.studio.limits import Limits, Refused
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
+# Pictures to try the page on, from every installation of scikit-image: nothing is downloaded. The name of its file, and
+# what it shows. The first two were not among the pictures `default` was learned from.
+EXAMPLES = {
+    "chelsea": "A cat",
+    "camera": "A cameraman",
+    "coffee": "A cup of coffee",
+    "astronaut": "An astronaut",
+    "rocket": "A rocket",
+}
 
 
-@dataclass(frozen=True)
-class Blur:
-    """A kernel by its kind; `size` is half its width, roughly, so that kinds can be exchanged."""
+@dataclass(frozen=True, eq=False)
+class Damage:
+    """What the page itself did to a picture, to try a repair; so the truth is known."""
 
-    kind: str = "gaussian"
-    size: float = 2.0
-    angle: float = 0.0
-
-    def kernel(self, reduction: int = 1) -> Kernel:
-        """As an array; for a picture reduced by a whole number, smaller.
-
-        >>> Blur("box", 2).kernel().shape
-        (5, 5)
-        """
-        size = max(self.size / reduction, 0.3)
-        if self.kind == "box":
-            return box_kernel(2 * max(1, round(size)) + 1)
-        if self.kind == "disk":
-            return disk_kernel(max(size, 0.6))
-        if self.kind == "motion":
-            return motion_kernel(2 * size + 1, self.angle)
-        return measurement.gaussian_kernel(size)
+    words: str
+    picture: Picture
+    truth: Array
+    missing: Mask | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The picture to repair. `truth` is known where the page itself did the damage."""
+    """The picture to repair: as it came, and as the page has damaged it."""
 
     name: str
-    picture: Picture
     original: Picture
-    truth: Array | None = None
-    missing: Mask | None = None
-    damage: str = ""
+    damage: Damage | None = None
+
+    @property
+    def picture(self) -> Picture:
+        """What is to be repaired."""
+        return self.damage.picture if self.damage else self.original
+
+    @property
+    def missing(self) -> Mask | None:
+        """The pixels that were dropped."""
+        return self.damage.missing if self.damage else None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,93 +64,55 @@ class Source:
         height, width = self.picture.pixels.shape[:2]
         return height, width
 
+    def estimated_noise(self) -> float:
+        """On 0..255; none where pixels were dropped, whose holes would count as noise."""
+        if self.missing is not None:
+            return 0.0
+        axis = self.picture.channel_axis
+        return float(cosparse.estimate_sigma(self.picture.working, data_range=255.0, channel_axis=axis))
 
-def open_picture(name: str, data: bytes, limits: Limits) -> Source:
+
+def example(name: str) -> Picture:
+    """One of them, 8 bit, grey or colour."""
+    from skimage import data
+
+    pixels = np.ascontiguousarray(getattr(data, name)(), np.uint8)
+    return Picture(pixels, channel_axis=-1 if pixels.ndim == 3 else None)
+
+
+def open_picture(name: str, data: bytes, limits: Limits) -> Picture:
     """An upload, checked; what is wrong with it is said in one line."""
+    picture = _single(name, data, limits, "the page repairs single pictures, the command line takes stacks")
+    if not np.isfinite(picture.pixels).all():
+        raise Refused(f"{name}: holds NaN or infinite values; fill them with: cosparse inpaint --mask nan.")
+    if min(picture.pixels.shape[:2]) < 8:
+        raise Refused(f"{name}: is smaller than 8x8 pixels; choose a larger picture.")
+    return picture
+
+
+def open_mask(name: str, data: bytes, limits: Limits) -> Mask:
+    """True where the picture is white."""
+    return white_mask(_single(name, data, limits, "a mask has one"))
+
+
+def _single(name: str, data: bytes, limits: Limits, wanted: str) -> Picture:
     try:
         picture = read_image(data, name=name, max_pixels=limits.pixels)
     except (ValueError, MemoryError) as error:
         # The person here has no argument to raise, but perhaps started the page.
         raise Refused(f"{error}.".replace("raise max_pixels", "cosparse studio --max-pixels raises it")) from None
     if picture.stack:
-        raise Refused(f"{name}: has several pages; the page repairs single pictures, the command line takes stacks.")
-    if not np.isfinite(picture.pixels).all():
-        raise Refused(f"{name}: holds NaN or infinite values; fill them with: cosparse inpaint --mask nan.")
-    if min(picture.pixels.shape[:2]) < 8:
-        raise Refused(f"{name}: is smaller than 8x8 pixels; choose a larger picture.")
-    return Source(name, picture, picture)
+        raise Refused(f"{name}: has several pages; {wanted}.")
+    return picture
 
 
-def example(name: str, pixels: Array) -> Source:
-    """One of the pictures that come along."""
-    picture = Picture(pixels, channel_axis=-1 if pixels.ndim == 3 else None)
-    return Source(f"{name}.png", picture, picture)
+def reduction(size: float, most: float) -> int:
+    """The whole number by which height and width must be divided so that of `size` values at most so many are left.
 
-
-# --- damage ---------------------------------------------------------------------------------------
-
-
-def add_noise(source: Source, sigma: float) -> Source:
-    """Gaussian noise of the given standard deviation on 0..255, rounded and clipped as a camera would."""
-    work = working(source.original)
-    noise = np.random.default_rng(0).normal(0, sigma, work.shape)
-    return _damaged(source, work + noise, source.original.pixels, f"noise of σ = {sigma:g} added")
-
-
-def drop_pixels(source: Source, share: float) -> Source:
-    """Lose pixels at random places."""
-    height, width = source.original.pixels.shape[:2]
-    missing = np.random.default_rng(0).random((height, width)) < share
-    work = working(source.original)
-    work[missing] = 0
-    made = _damaged(source, work, source.original.pixels, f"{missing.mean():.0%} of the pixels dropped")
-    return replace(made, missing=missing)
-
-
-def shrink(source: Source, factor: int) -> Source:
-    """The picture at a fraction of its width and height, as the method assumes small pictures came about."""
-    height, width = (side // factor * factor for side in source.original.pixels.shape[:2])
-    if min(height, width) < 8 * factor:
-        raise Refused("The picture is too small to shrink it first; choose a larger one.")
-    truth = source.original.pixels[:height, :width]
-    measure = measurement.downsampling(factor, (height, width))
-    work = _by_colour(working(source.original)[:height, :width], measure.forward)
-    made = _damaged(source, work, truth, f"shrunk {factor} times")
-    return replace(made, picture=replace(made.picture, alpha=None))
-
-
-def blur(source: Source, blurred: Blur) -> Source:
-    """The picture out of focus or shaken."""
-    kernel = _fitting(blurred.kernel(), source.original)
-    measure = measurement.blur(kernel, source.original.pixels.shape[:2])
-    work = _by_colour(working(source.original), measure.forward)
-    return _damaged(source, work, source.original.pixels, f"blurred ({blurred.kind}, {blurred.size:g})")
-
-
-def _damaged(source: Source, work: Array, truth: Array, what: str) -> Source:
-    like = source.original
-    pixels = from_working(np.clip(work, 0, 255), dtype=like.pixels.dtype, data_range=like.data_range)
-    return replace(source, picture=replace(like, pixels=pixels), truth=truth, missing=None, damage=what)
-
-
-def _fitting(kernel: Kernel, picture: Picture) -> Kernel:
-    if any(k > s for k, s in zip(kernel.shape, picture.pixels.shape[:2], strict=True)):
-        raise Refused("The blur is larger than the picture; make it smaller.")
-    return kernel
-
-
-def _by_colour(work: Array, change: Any) -> Array:
-    if work.ndim == 2:
-        return np.asarray(change(work))
-    return np.stack([change(np.ascontiguousarray(work[..., c])) for c in range(3)], axis=-1)
-
-
-# --- smaller, shown, written ----------------------------------------------------------------------
-
-
-def working(picture: Picture) -> NDArray[np.float32]:
-    """Its pixels as float32 on 0..255."""
-    return to_working(picture.pixels, data_range=picture.data_range)
+    >>> reduction(100, 100), reduction(101, 100)
+    (1, 2)
+    """
+    return max(1, math.ceil(math.sqrt(size / most)))
 
 
 def reduced(work: Array, factor: int, missing: Mask | None = None) -> tuple[Array, Mask | None]:
@@ -159,11 +124,10 @@ def reduced(work: Array, factor: int, missing: Mask | None = None) -> tuple[Arra
     if factor == 1:
         return work, missing
     known = np.ones(work.shape[:2], np.float32) if missing is None else (~missing).astype(np.float32)
-    weight = known if work.ndim == 2 else known[..., None]
-    count = _blocks(known, factor)
-    total = _blocks(work * weight, factor)
-    mean = total / np.maximum(count if work.ndim == 2 else count[..., None], 1e-9)
-    return np.asarray(mean, np.float32), None if missing is None else count == 0
+    count, colours = _blocks(known, factor), work.reshape(*known.shape, -1)
+    mean = _blocks(colours * known[..., None], factor) / np.maximum(count, 1e-9)[..., None]
+    small = np.asarray(mean, np.float32).reshape(*count.shape, *work.shape[2:])
+    return small, None if missing is None else count == 0
 
 
 def _blocks(values: Array, factor: int) -> Array:
@@ -172,22 +136,26 @@ def _blocks(values: Array, factor: int) -> Array:
     return np.asarray(np.add.reduceat(rows, np.arange(0, values.shape[1], factor), axis=1))
 
 
-def write_view(path: Path, work: Array, pixels: int) -> None:
+def write_view(path: Path, work: Array, limits: Limits) -> None:
     """What the browser shows: 8 bits, without loss, reduced only above so many pixels."""
-    from PIL import Image
-
-    factor = int(np.ceil(np.sqrt(work.shape[0] * work.shape[1] / pixels)))
-    small, _ = reduced(work, factor)
+    small, _ = reduced(work, reduction(work.shape[0] * work.shape[1], limits.view_pixels))
     Image.fromarray(from_working(small, dtype=np.uint8)).save(path, "PNG", compress_level=1)
 
 
-def write_download(path: Path, pixels: Array, like: Picture) -> None:
+def write_overlay(path: Path, mask: Mask, limits: Limits) -> None:
+    """A mask as the stage lays it over the picture."""
+    marked = reduced(mask.astype(np.float32), reduction(mask.size, limits.view_pixels))[0] > 0  # thin scratches stay
+    rgba = np.zeros((*marked.shape, 4), np.uint8)
+    rgba[marked] = (232, 51, 109, 255)
+    Image.fromarray(rgba).save(path, "PNG")
+
+
+def write_download(path: Path, picture: Picture) -> None:
     """A PNG of the picture's own depth and size; of float pixels, which PNG cannot hold, 16 bits."""
+    pixels, alpha = picture.pixels, picture.alpha
     if pixels.dtype.kind == "f":
-        work = np.clip(to_working(pixels, data_range=like.data_range), 0, 255)
-        pixels = from_working(work, dtype=np.uint16)
-    if like.alpha is not None and like.alpha.dtype != pixels.dtype:
-        alpha = from_working(to_working(like.alpha), dtype=pixels.dtype)
-        like = replace(like, alpha=alpha)
-    metadata = {name: value for name, value in like.metadata.items() if name != "tiff"}
-    write_image(path, pixels, like=replace(like, metadata=metadata), format="png")
+        pixels = from_working(np.clip(picture.working, 0, 255), dtype=np.uint16)
+    if alpha is not None and alpha.dtype != pixels.dtype:
+        alpha = from_working(to_working(alpha), dtype=pixels.dtype)
+    metadata = {name: value for name, value in picture.metadata.items() if name != "tiff"}
+    write_image(path, pixels, like=replace(picture, alpha=alpha, metadata=metadata), format="png")

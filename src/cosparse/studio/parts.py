@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -13,23 +10,19 @@ from typing import Any
 
 import gradio as gr
 
-from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
-from cosparse.studio.limits import Limits
+from cosparse.operator import load_operator, shipped_operators
+from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.log import LOG
-from cosparse.studio.session import Refused, Session, Visitors
+from cosparse.studio.session import Session, Visitors
 
-Update = dict[Any, Any]
-AUTO = "auto"
+Update = dict[Any, Any]  # what a handler answers with, by part of the page
+Handler = Callable[..., Update]
+Parts = list[Any]
+Options = dict[str, Any]
 # One long run at a time, on all cores; short questions never wait behind it.
-WORK: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "work", "show_progress": "hidden"}
-LIGHT: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "light", "show_progress": "hidden"}
-AT_ONCE: dict[str, Any] = {"queue": False, "show_progress": "hidden"}
-
-
-def visitor(request: gr.Request) -> str:
-    """Whose browser asks; the guard has seen to it that this is known."""
-    scope: Any = request.request.scope if request.request else {}
-    return str(scope["visitor"])
+WORK: Options = {"concurrency_limit": 1, "concurrency_id": "work", "show_progress": "hidden"}
+LIGHT: Options = {"concurrency_limit": 4, "concurrency_id": "light", "show_progress": "hidden"}
+AT_ONCE: Options = {"queue": False, "show_progress": "hidden"}
 
 
 @dataclass(frozen=True)
@@ -40,40 +33,51 @@ class Studio:
     limits: Limits
 
     def session(self, request: gr.Request) -> Session:
-        """Of the page that asks."""
-        return self.visitors.session(visitor(request), str(request.session_hash))
+        """Of the page that asks; the guard has seen to it that the visitor is known."""
+        scope: Any = request.request.scope if request.request else {}
+        return self.visitors.session(str(scope["visitor"]), str(request.session_hash))
 
-    def uploads(self, keys: str, request: gr.Request) -> list[tuple[str, bytes]]:
+    def uploads(self, session: Session, keys: str) -> list[tuple[str, bytes]]:
         """The files that a drop box names, each read once and then gone."""
-        try:
-            named = json.loads(keys or "[]")
-        except ValueError:
-            named = []
-        wanted = [key for key in named if isinstance(key, str)] if isinstance(named, list) else []
+        wanted = str(keys).split()
         if not wanted:
             raise Refused("No file arrived; please choose it again.")
-        return [self.visitors.take(visitor(request), key) for key in wanted[: self.limits.waiting_files]]
+        return [self.visitors.take(session.visitor, key) for key in wanted[: self.limits.waiting_files]]
+
+    def on(self, status: Any, event: Any, handler: Handler, inputs: Parts, outputs: Parts, how: Options = LIGHT) -> Any:
+        """Answer an event by `handler`, which gets the page's session and the inputs. Failures appear as the status."""
+
+        def answer(request: gr.Request, *values: Any) -> Update:
+            try:
+                return handler(self.session(request), *values)
+            except Exception as error:
+                return {status: problem(error)}
+
+        answer.__name__ = handler.__name__  # what Gradio calls it
+        return event(answer, inputs, [status, *outputs], **how)
 
 
-def when_there(call: str) -> str:
-    """A call of our script for Gradio to make. It loads both on its own, and either may be there first."""
-    return f"const go = () => {call}; window.cosparse ? go() : window.addEventListener('cosparse', go, {{once: true}});"
-
-
-def drop_box(title: str, hint: str, limits: Limits, *, accept: str, many: bool = False, small: bool = False) -> Any:
-    """A box to drop files into; its `upload` event brings the keys of what arrived."""
-    ways = f'accept="{accept}" {"multiple" if many else ""} aria-label="{escape(title)}"'
-    return gr.HTML(
-        value="",
-        html_template=f'<label class="drop {"small" if small else ""}" data-limit="{limits.upload_bytes}">'
-        f'<b>{escape(title)}</b><span>{escape(hint)}</span><input type="file" {ways}></label>'
-        '<div class="drop-state" role="alert"></div>',
-        js_on_load=when_there("cosparse.drop(element, props, trigger)"),
-        apply_default_css=False,
-    )
+def scripted(template: str, call: str, *, value: str | None = "", **options: Any) -> Any:
+    """A piece of the page that our script brings to life. Gradio loads both on its own, and either may be first."""
+    go = f"const go = () => cosparse.{call};"
+    script = f"{go} window.cosparse ? go() : window.addEventListener('cosparse', go, {{once: true}});"
+    return gr.HTML(value, html_template=template, js_on_load=script, apply_default_css=False, **options)
 
 
 IMAGES = ".png,.jpg,.jpeg,.tif,.tiff,.bmp,image/png,image/jpeg,image/tiff,image/bmp"
+
+
+def drop_box(
+    title: str, hint: str, limits: Limits, *, accept: str = IMAGES, many: bool = False, small: bool = False
+) -> Any:
+    """A box to drop files into; its `upload` event brings the keys of what arrived."""
+    ways = f'accept="{accept}" {"multiple" if many else ""} aria-label="{escape(title)}"'
+    return scripted(
+        f'<label class="drop {"small" if small else ""}" data-limit="{limits.upload_bytes}">'
+        f'<b>{escape(title)}</b><span>{escape(hint)}</span><input type="file" {ways}></label>'
+        '<div class="drop-state" role="alert"></div>',
+        "drop(element, props, trigger)",
+    )
 
 
 def step(text: str) -> Any:
@@ -86,9 +90,9 @@ def plain(html: str, **options: Any) -> Any:
     return gr.HTML(html, apply_default_css=False, **options)
 
 
-def problem(text: str) -> str:
+def problem(error: Exception) -> str:
     """What went wrong, read out by screen readers."""
-    return f'<div class="status"><div class="problem" role="alert">{escape(text)}</div></div>'
+    return f'<div class="status"><div class="problem" role="alert">{escape(sentence(error))}</div></div>'
 
 
 def news(text: str, right: str = "", share: float | None = None) -> str:
@@ -98,26 +102,6 @@ def news(text: str, right: str = "", share: float | None = None) -> str:
         f'<div class="status" role="status"><div class="line"><span>{escape(text)}</span>'
         f'<span class="quiet">{escape(right)}</span></div>{bar if share is not None else ""}</div>'
     )
-
-
-def seconds(number: float) -> str:
-    """As people say it.
-
-    >>> seconds(0.4), seconds(75)
-    ('less than a second', '1 min 15 s')
-    """
-    if number < 1:
-        return "less than a second"
-    return f"{number:.0f} s" if number < 60 else f"{number // 60:.0f} min {number % 60:.0f} s"
-
-
-def remaining(number: float) -> str:
-    """Seconds that something will still take.
-
-    >>> remaining(0.4), remaining(75)
-    ('less than a second left', 'about 1 min 15 s left')
-    """
-    return f"{'about ' if number >= 1 else ''}{seconds(number)} left"
 
 
 def sentence(error: Exception) -> str:
@@ -132,41 +116,17 @@ def sentence(error: Exception) -> str:
     return f"Something unexpected went wrong ({type(error).__name__}); the server's log (--log) says more."
 
 
-def told(status: Any, handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler whose failures appear as a message; the page goes on."""
-    if inspect.isgeneratorfunction(handler):
-
-        @functools.wraps(handler)
-        def watched(*values: Any) -> Iterator[Any]:
-            try:
-                yield from handler(*values)
-            except Exception as error:
-                yield {status: problem(sentence(error))}
-
-        return watched
-
-    @functools.wraps(handler)
-    def once(*values: Any) -> Any:
-        try:
-            return handler(*values)
-        except Exception as error:
-            return {status: problem(sentence(error))}
-
-    return once
+def operator_menu(elem_id: str) -> Any:
+    """What chooses an operator."""
+    return gr.Dropdown(operator_choices(), value="default", label="Operator", elem_id=elem_id)
 
 
-def operator_choices(session: Session | None = None, *, auto: bool = True) -> list[tuple[str, str]]:
+def operator_choices(session: Session | None = None) -> list[tuple[str, str]]:
     """What a menu of operators offers: the page's own first, then the shipped ones."""
-    own = [(_described(name, one), name) for name, one in session.operators.items()] if session else []
-    shipped = [(_described(name, _shipped(name)), name) for name in shipped_operators()]
-    return [*([("Goes with the quality", AUTO)] if auto else []), *reversed(own), *shipped]
+    offered = dict(reversed(session.operators.items())) if session else {}
+    offered |= {name: _shipped(name) for name in shipped_operators()}
+    shapes = {name: "{}x{}".format(*one.patch_shape) for name, one in offered.items()}
+    return [(f"{name} ({len(one.matrix)} atoms of {shapes[name]})", name) for name, one in offered.items()]
 
 
-def _described(name: str, operator: AnalysisOperator) -> str:
-    height, width = operator.patch_shape
-    return f"{name} ({len(operator.matrix)} atoms of {height}x{width})"
-
-
-@cache
-def _shipped(name: str) -> AnalysisOperator:
-    return load_operator(name)
+_shipped = cache(load_operator)

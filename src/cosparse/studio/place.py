@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 import socket
@@ -71,16 +72,10 @@ def _given_away(host: str) -> list[str]:
     """The name and the address by which other machines reach this one; this machine's own if it has neither."""
     family, far = (socket.AF_INET6, "2001:db8::1") if ":" in host else (socket.AF_INET, "192.0.2.1")
     found = []
-    try:
-        name = socket.gethostname()
-        socket.getaddrinfo(name, None, family)
+    with contextlib.suppress(OSError):  # of a name that means nothing even here
+        socket.getaddrinfo(name := socket.gethostname(), None, family)
         found.append(name)
-    except OSError:
-        pass  # a name that means nothing even here
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((far, 9))  # sends nothing; the system only says which of its addresses it would use
-            found.append(probe.getsockname()[0])
-    except OSError:
-        pass  # no network
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:  # there may be no network
+        probe.connect((far, 9))  # sends nothing; the system only says which of its addresses it would use
+        found.append(probe.getsockname()[0])
     return found or ["::1" if ":" in host else "127.0.0.1"]

@@ -2,44 +2,32 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
 
+from cosparse.reconstruction import Progress
 from cosparse.reconstruction.tasks import TASKS
-from cosparse.studio import page_pictures, scene
+from cosparse.studio import page_pictures, repair_job, scene
 from cosparse.studio.buttons import RunButtons
-from cosparse.studio.examples import EXAMPLES, photograph
-from cosparse.studio.page_pictures import Blur, Source
-from cosparse.studio.parts import (
-    AUTO,
-    IMAGES,
-    LIGHT,
-    Studio,
-    Update,
-    drop_box,
-    news,
-    operator_choices,
-    plain,
-    step,
-    told,
-    when_there,
-)
-from cosparse.studio.repair_run import RepairRun, current, staged
-from cosparse.studio.session import Refused
-from cosparse.studio.uploads import mask_from, operator_from
+from cosparse.studio.limits import Refused
+from cosparse.studio.page_pictures import EXAMPLES, Mask, Source, example, open_mask, open_picture
+from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
+from cosparse.studio.parts import Studio, Update, drop_box, news, operator_choices, operator_menu, plain, scripted, step
+from cosparse.studio.session import Session
+from cosparse.studio.uploads import operator_from
+from cosparse.studio.work import Run, seconds, watched
 
+FAILED = "failed: "  # what the browser sends instead of a mask's key; a key has no blank
 KINDS = [("Gaussian", "gaussian"), ("Out of focus", "disk"), ("Motion", "motion"), ("Box", "box")]
 QUALITIES = [("Fast", "fast"), ("Balanced", "balanced"), ("Best", "best")]
-TRY = {
-    "denoise": "Add noise to try it",
-    "inpaint": "Drop 90 % of the pixels to try it",
-    "upscale": "Shrink it first to try it",
-    "deblur": "Blur it first to try it",
-}
 SIGMA = "In grey levels of 255; 0 is none."
 
 
@@ -53,13 +41,8 @@ class RepairTab:
                 self._controls()
             with gr.Column(scale=8, min_width=320):
                 self.status = plain(news("Choose a picture to begin."), elem_id="status")
-                self.stage = gr.HTML(
-                    value=None,
-                    html_template='<div class="stage empty"></div>',
-                    apply_default_css=False,
-                    js_on_load=when_there("cosparse.stage(element, props, watch)"),
-                    elem_id="stage",
-                )
+                empty = '<div class="stage empty"></div>'
+                self.stage = scripted(empty, "stage(element, props, watch)", value=None, elem_id="stage")
                 self.figures = plain("", elem_id="figures")
         self._events()
 
@@ -68,186 +51,212 @@ class RepairTab:
     def _controls(self) -> None:
         limits = self.studio.limits
         step("1. Picture")
-        most = f"{limits.upload_bytes // 1_000_000} MB and {limits.pixels // 1_000_000} megapixels"
-        hint = f"PNG, JPEG, TIFF or BMP, up to {most}"
-        self.drop = drop_box("Drop a picture here, or choose one", hint, limits, accept=IMAGES)
+        megabytes, megapixels = limits.upload_bytes // 1_000_000, limits.pixels // 1_000_000
+        hint = f"PNG, JPEG, TIFF or BMP, up to {megabytes} MB and {megapixels} megapixels"
+        self.drop = drop_box("Drop a picture here, or choose one", hint, limits)
         buttons = "".join(
             f'<button type="button" data-name="{name}" title="{escape(title)}">'
             f'<img src="studio/{name}.jpg" alt="Example: {escape(title)}"></button>'
             for name, title in EXAMPLES.items()
         )
-        self.examples = gr.HTML(
-            value="",
-            html_template=f'<div class="examples" role="group" aria-label="Examples">{buttons}</div>',
-            apply_default_css=False,
-            js_on_load=when_there("cosparse.choices(element, props, trigger)"),
-        )
+        examples = f'<div class="examples" role="group" aria-label="Examples">{buttons}</div>'
+        self.examples = scripted(examples, "choices(element, props, trigger)")
         step("2. Task")
         names = [(task.capitalize(), task) for task in TASKS]
         self.task = gr.Radio(names, value="denoise", show_label=False, label="Task", elem_id="task", container=False)
-        with gr.Group(visible=False) as self.for_inpaint:
-            self.mask_drop = drop_box(
-                "Add a mask picture", "White is what should go. Or paint on the picture itself.", limits,
-                accept=IMAGES, small=True,
-            )  # fmt: skip
-        with gr.Group(visible=False) as self.for_upscale:
+        with gr.Group(visible=False) as self.for_mask:
+            hint = "White is what should go. Or paint on the picture itself."
+            self.mask_drop = drop_box("Add a mask picture", hint, limits, small=True)
+        with gr.Group(visible=False) as self.for_factor:
             self.factor = gr.Radio([("x2", 2), ("x3", 3), ("x4", 4)], value=2, label="How much larger")
-        with gr.Group(visible=False) as self.for_deblur:
+        with gr.Group(visible=False) as self.for_kernel:
             self.kind = gr.Radio(KINDS, value="gaussian", label="What blurred it")
             self.size = gr.Slider(0.5, 15, 2, step=0.1, label="Size, about half its width in pixels", buttons=[])
-            self.angle = gr.Slider(
-                0, 180, 0, step=1, label="Direction, degrees from the horizontal", visible=False, buttons=[]
-            )
+            label = "Direction, degrees from the horizontal"
+            self.angle = gr.Slider(0, 180, 0, step=1, label=label, visible=False, buttons=[])
             self.kernel = plain(scene.kernel_picture(Blur()))
         self.sigma = gr.Slider(0, 100, 0, step=0.1, label="Noise σ", info=SIGMA, elem_id="sigma", buttons=[])
         with gr.Row():
-            self.attempt = gr.Button(TRY["denoise"], size="sm", elem_id="try")
+            self.attempt = gr.Button(PAGE_TASKS["denoise"].offer, size="sm", elem_id="try")
             self.original = gr.Button("Back to the original", size="sm", visible=False)
         with gr.Accordion("Operator and quality", open=False, elem_id="more"):
             self.quality = gr.Radio(QUALITIES, value="balanced", label="Quality")
-            self.operator = gr.Dropdown(operator_choices(), value=AUTO, label="Operator", elem_id="operator")
-            self.operator_drop = drop_box(
-                "Add an operator file", "A .safetensors file from Learn or cosparse learn.", limits,
-                accept=".safetensors", small=True,
-            )  # fmt: skip
+            self.operator = operator_menu("operator")
+            hint = "A .safetensors file from Learn or cosparse learn."
+            self.operator_drop = drop_box("Add an operator file", hint, limits, accept=".safetensors", small=True)
         self.run = RunButtons(self.studio, "Repair", "repair", ready=False)
         self.mask = gr.Textbox(visible=False)
 
     def _events(self) -> None:
-        picture = [self.stage, self.status, self.figures, self.sigma, self.run.go, self.original]
-        blur = [self.kind, self.size, self.angle]
-        self.drop.upload(told(self.status, self.load), [self.drop, self.task], picture, **LIGHT)
-        self.examples.select(told(self.status, self.load_example), [self.examples, self.task], picture, **LIGHT)
-        self.task.change(
-            told(self.status, self.choose),
-            [self.task],
-            [self.for_inpaint, self.for_upscale, self.for_deblur, self.attempt, *picture],
-            **LIGHT,
-        )
-        self.mask_drop.upload(told(self.status, self.load_mask), [self.mask_drop], [self.stage, self.status], **LIGHT)
-        self.attempt.click(
-            told(self.status, self.damage), [self.task, self.sigma, self.factor, *blur], picture, **LIGHT
-        )
-        self.original.click(told(self.status, self.restore), [self.task], picture, **LIGHT)
-        for control in (self.kind, self.size, self.angle):
-            control.change(told(self.status, self.choose_blur), blur, [self.kernel, self.angle, self.status], **LIGHT)
-        self.operator_drop.upload(
-            told(self.status, self.load_operator), [self.operator_drop], [self.operator, self.status], **LIGHT
-        )
-        self.run.connect(
-            RepairRun(self.studio, self.stage, self.status, self.figures).repair,
-            [self.mask, self.task, self.sigma, self.factor, *blur, self.operator, self.quality],
-            [self.stage, self.status, self.figures],
-            self.status,
-            js="async (ticket, mask, ...rest) => [ticket, await cosparse.mask(), ...rest]",
-        )
+        picture = [self.stage, self.figures, self.sigma, self.run.go, self.original]
+        groups = [self.for_mask, self.for_factor, self.for_kernel]
+        blur: list[Any] = [self.kind, self.size, self.angle]
+        controls = [self.task, self.sigma, self.factor, *blur, self.operator, self.quality]  # as job_of takes them
+        on = partial(self.studio.on, self.status)
+        on(self.drop.upload, self.load, [self.drop, self.task], picture)
+        on(self.examples.select, self.load_example, [self.examples, self.task], picture)
+        on(self.task.change, self.choose, [self.task], [*groups, self.attempt, *picture])
+        on(self.mask_drop.upload, self.load_mask, [self.mask_drop, self.task], [self.stage])
+        on(self.attempt.click, self.damage, controls, picture)
+        on(self.original.click, self.restore, [self.task], picture)
+        for control in blur:
+            on(control.change, self.choose_blur, blur, [self.kernel, self.angle])
+        on(self.operator_drop.upload, self.load_operator, [self.operator_drop], [self.operator])
+        script = "async (ticket, mask, ...rest) => [ticket, await cosparse.mask(), ...rest]"
+        self.run.connect(self.status, self.repair, [self.mask, *controls], [self.stage, self.figures], js=script)
 
     # -- the picture -----------------------------------------------------------------------------------
 
-    def load(self, keys: str, task: str, request: gr.Request) -> Update:
+    def load(self, session: Session, keys: str, task: str) -> Update:
         """A picture was dropped."""
-        name, data = self.studio.uploads(keys, request)[0]
-        return self._present(page_pictures.open_picture(name, data, self.studio.limits), task, request)
+        name, data = self.studio.uploads(session, keys)[0]
+        return self._present(session, Source(name, open_picture(name, data, self.studio.limits)), task)
 
-    def load_example(self, name: str, task: str, request: gr.Request) -> Update:
+    def load_example(self, session: Session, name: str, task: str) -> Update:
         """One of the pictures that come along was chosen."""
         if name not in EXAMPLES:
             raise Refused("There is no such example.")
-        return self._present(page_pictures.example(name, photograph(name)), task, request)
+        return self._present(session, Source(f"{name}.png", example(name)), task)
 
-    def restore(self, task: str, request: gr.Request) -> Update:
+    def restore(self, session: Session, task: str) -> Update:
         """As it was before the page damaged it."""
-        source = current(self.studio.session(request))
-        plain = replace(source, picture=source.original, truth=None, missing=None, damage="")
-        return self._present(plain, task, request)
+        return self._present(session, replace(session.chosen(), damage=None), task)
 
-    def damage(
-        self, task: str, sigma: float, factor: int, kind: str, size: float, angle: float, request: gr.Request
-    ) -> Update:
+    def damage(self, session: Session, *controls: Any) -> Update:
         """Make the repair of this task necessary, keeping the truth to compare with."""
-        source = current(self.studio.session(request))
-        if task == "denoise":
-            # At the estimate of a clean picture one would see no difference.
-            made = page_pictures.add_noise(source, sigma if sigma >= 10 else 25.0)
-        elif task == "inpaint":
-            made = page_pictures.drop_pixels(source, 0.9)
-        elif task == "upscale":
-            made = page_pictures.shrink(source, int(factor))
-        else:
-            made = page_pictures.blur(source, Blur(kind, float(size), float(angle)))
-        return self._present(made, task, request)
+        source, job = session.chosen(), job_of(session, *controls)
+        damage = PAGE_TASKS[job.task.name].damage(source.original, job)
+        return self._present(session, replace(source, damage=damage), job.task.name)
 
-    def _present(self, source: Source, task: str, request: gr.Request) -> Update:
-        session = self.studio.session(request)
-        session.source, session.result, session.trace = source, None, []
-        sigma = scene.estimate(source)
-        work = page_pictures.working(source.picture)
-        before = session.publish("before", "before.png", scene.viewer(work, self.studio.limits))
-        session.shown = {"before": before, **scene.extent(source, self.studio.limits)}
-        known = f", {source.damage}" if source.damage else ""
-        text = f"Estimated noise: σ = {sigma:.1f} of 255." if task in ("denoise", "deblur") else "Ready."
+    def _present(self, session: Session, source: Source, task: str) -> Update:
+        sigma = source.estimated_noise()
+        session.source, session.result = source, None
+        before = scene.published(session, "before", source.picture.working)
+        session.shown = {"before": before, **scene.extent(session, source)}
+        known = f", {source.damage.words}" if source.damage else ""
+        text = f"Estimated noise: σ = {sigma:.1f} of 255." if TASKS[task].estimates_noise else "Ready."
         return {
-            self.stage: staged(session, task),
+            self.stage: scene.staged(session, TASKS[task]),
             self.status: news(f"{source.name}{known}. {text}"),
             self.figures: "",
             self.sigma: _sigma(task, sigma),
             self.run.go: gr.update(interactive=True),
-            self.original: gr.update(visible=bool(source.damage)),
+            self.original: gr.update(visible=source.damage is not None),
         }
 
     # -- the settings ----------------------------------------------------------------------------------
 
-    def choose(self, task: str, request: gr.Request) -> Update:
+    def choose(self, session: Session, task: str) -> Update:
         """A task was picked."""
-        session = self.studio.session(request)
+        record = TASKS[task]
         update: Update = {
-            self.for_inpaint: gr.update(visible=task == "inpaint"),
-            self.for_upscale: gr.update(visible=task == "upscale"),
-            self.for_deblur: gr.update(visible=task == "deblur"),
-            self.attempt: gr.update(value=TRY[task]),
+            self.for_mask: gr.update(visible=record.masks),
+            self.for_factor: gr.update(visible="factor" in record.needs),
+            self.for_kernel: gr.update(visible="kernel" in record.needs),
+            self.attempt: gr.update(value=PAGE_TASKS[task].offer),
         }
         if session.source is not None:
-            update[self.sigma] = _sigma(task, scene.estimate(session.source))
-            update[self.stage] = staged(session, task)
+            update[self.sigma] = _sigma(task, session.source.estimated_noise())
+            update[self.stage] = scene.staged(session, record)
             update[self.figures] = ""
         return update
 
-    def choose_blur(self, kind: str, size: float, angle: float) -> Update:
+    def choose_blur(self, session: Session, kind: str, size: float, angle: float) -> Update:
         """The kernel was changed."""
         drawn = scene.kernel_picture(Blur(kind, float(size), float(angle)))
         return {self.kernel: drawn, self.angle: gr.update(visible=kind == "motion")}
 
-    def load_mask(self, keys: str, request: gr.Request) -> Update:
+    def load_mask(self, session: Session, keys: str, task: str) -> Update:
         """A mask was dropped: it appears on the picture, where it can be painted on."""
-        session = self.studio.session(request)
-        source = current(session)
-        name, data = self.studio.uploads(keys, request)[0]
-        mask = mask_from(name, data, self.studio.limits)
+        source = session.chosen()
+        name, data = self.studio.uploads(session, keys)[0]
+        mask = open_mask(name, data, self.studio.limits)
         if mask.shape != source.shape:
-            raise Refused(
-                f"{name}: is {mask.shape[1]} × {mask.shape[0]} pixels, the picture "
-                f"{source.shape[1]} × {source.shape[0]}; they must agree."
-            )
+            one, other = ("{1} × {0}".format(*shape) for shape in (mask.shape, source.shape))
+            raise Refused(f"{name}: is {one} pixels, the picture {other}; they must agree.")
         if not mask.any():
             raise Refused(f"{name}: has no white pixel; white marks what should go.")
-        overlay = session.publish("mask", "mask.png", scene.overlay(mask, self.studio.limits))
-        session.shown = {**session.shown, "mask": overlay}
-        return {
-            self.stage: staged(session, "inpaint"),
-            self.status: news(f"{name} marks {mask.mean():.1%} of the picture."),
-        }
+        overlay = partial(page_pictures.write_overlay, mask=mask, limits=session.limits)
+        session.shown = {**session.shown, "mask": session.publish("mask", "mask.png", overlay)}
+        marked = news(f"{name} marks {mask.mean():.1%} of the picture.")
+        return {self.stage: scene.staged(session, TASKS[task]), self.status: marked}
 
-    def load_operator(self, keys: str, request: gr.Request) -> Update:
+    def load_operator(self, session: Session, keys: str) -> Update:
         """An operator file was dropped."""
-        session = self.studio.session(request)
-        name, data = self.studio.uploads(keys, request)[0]
+        name, data = self.studio.uploads(session, keys)[0]
         kept = session.add_operator(Path(name).stem[:40], operator_from(name, data, session.folder))
+        menu = gr.update(choices=operator_choices(session), value=kept)
+        return {self.operator: menu, self.status: news(f"{name} is ready and chosen as the operator.")}
+
+    # -- the repair ------------------------------------------------------------------------------------
+
+    def repair(self, session: Session, run: Run, mask: str, *controls: Any) -> Iterator[Update]:
+        """Preview, then the whole picture; says all the time how far it is."""
+        source, job = session.chosen(), job_of(session, *controls)
+        if job.task.masks:
+            job = replace(job, missing=self._missing(session, source, mask))
+        repair_job.check(source, job, self.studio.limits)
+        if job.factor > 1:
+            session.shown = {**session.shown, **scene.extent(session, source, job.factor)}
+        latest: Progress | None = None
+        started = began = time.monotonic()
+
+        def doing(what: str, progress: Progress) -> Update:
+            nonlocal latest
+            latest = progress
+            return {self.status: scene.doing(what, began, progress)}
+
+        yield {self.status: news("Preview…", share=0.0), self.figures: ""}
+        first = yield from watched(partial(repair_job.preview, source, job), run, partial(doing, "Preview"))
+        latest = None
+        if not run.over:
+            after = scene.published(session, "after", first)
+            yield {self.stage: scene.staged(session, job.task, after=after, stage="preview")}
+        if not run.over:
+            yield {self.status: news("Full picture…", share=0.0)}
+            began = time.monotonic()
+            result = yield from watched(partial(repair_job.full, source, job), run, partial(doing, "Full picture"))
+        if run.over:
+            yield {self.status: scene.stopped(session, run, latest)}
+        else:
+            yield self._finished(session, source, job, result, time.monotonic() - started)
+
+    def _missing(self, session: Session, source: Source, key: str) -> Mask | None:
+        """What was painted, at the picture's own size, and what was dropped."""
+        if not key:
+            return source.missing
+        if key.startswith(FAILED):
+            raise Refused(f"What you painted did not arrive: {key.removeprefix(FAILED)}")
+        _, data = self.studio.visitors.take(session.visitor, key)
+        painted = open_mask("the painted mask", data, self.studio.limits)
+        rows, columns = (np.arange(n) * m // n for n, m in zip(source.shape, painted.shape, strict=True))
+        whole = np.asarray(painted[rows[:, None], columns])
+        return whole if source.missing is None else whole | source.missing
+
+    def _finished(self, session: Session, source: Source, job: Job, result: repair_job.Result, spent: float) -> Update:
+        found, session.result = result.picture, result
+        near = repair_job.closeness(source, job, found)
+        after = scene.published(session, "after", found.working)
+        name = f"{Path(source.name).stem}-{job.task.name}.png"
+        whole = session.publish("download", name, lambda path: page_pictures.write_download(path, found))
         return {
-            self.operator: gr.update(choices=operator_choices(session), value=kept),
-            self.status: news(f"{name} is ready and chosen as the operator."),
+            self.stage: scene.staged(session, job.task, after=after, stage="full"),
+            self.status: news(f"Done in {seconds(spent)}.", "Drag the line, or use the slider, to compare."),
+            self.figures: scene.figures(job, found, near, whole, name),
         }
 
 
-def _sigma(task: str, estimated: float) -> Any:
-    used = round(min(estimated, 100), 1) if task in ("denoise", "deblur") else 0.0
+def job_of(session: Session, *controls: Any) -> Job:
+    """What the controls of the tab say, of those that the task asks for."""
+    name, sigma, factor, kind, size, angle, operator, quality = controls
+    task = TASKS[name]
+    return Job(
+        task, float(sigma), quality, session.operator(operator),
+        factor=int(factor) if "factor" in task.needs else 1,
+        blur=Blur(kind, float(size), float(angle)) if "kernel" in task.needs else None,
+    )  # fmt: skip
+
+
+def _sigma(task: str, estimated: float) -> Update:
+    used = round(min(estimated, 100), 1) if TASKS[task].estimates_noise else 0.0
     return gr.update(value=used, info=f"{SIGMA} Estimated here: {estimated:.1f}.")

@@ -7,14 +7,13 @@ from functools import cache
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 
 from cosparse.io.disk import shown_name
-from cosparse.studio.examples import EXAMPLES, photograph
+from cosparse.studio.page_pictures import EXAMPLES, example
 from cosparse.studio.session import File, Visitors
 
 KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
@@ -75,10 +74,9 @@ def _parts() -> dict[str, str]:
 def _thumbnail(name: str) -> bytes:
     from PIL import Image
 
-    picture: Any = Image.fromarray(photograph(name))
+    picture = Image.fromarray(example(name).pixels)
     side = min(picture.size)
     left, top = (picture.width - side) // 2, (picture.height - side) // 2
-    square = picture.crop((left, top, left + side, top + side)).resize((128, 128))
     target = BytesIO()
-    square.save(target, "JPEG", quality=85)
+    picture.crop((left, top, left + side, top + side)).resize((128, 128)).save(target, "JPEG", quality=85)
     return target.getvalue()

@@ -1,64 +1,43 @@
-"""What the tab Repair shows of pictures, kernels and results."""
+"""What the tab Repair shows: a picture on the stage, before and after, and how its repair goes."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from html import escape
-from pathlib import Path
-from typing import Any
+import time
 
 import numpy as np
 
-import cosparse
+from cosparse.io.picture import Picture
+from cosparse.reconstruction import Progress
+from cosparse.reconstruction.request import Task
 from cosparse.studio import chart
-from cosparse.studio.limits import Limits
-from cosparse.studio.page_pictures import Array, Blur, Mask, Source, reduced, working, write_view
-from cosparse.studio.repair_job import Job, Result
+from cosparse.studio.page_pictures import Array, Source, reduction, write_view
+from cosparse.studio.page_tasks import Blur, Job
+from cosparse.studio.parts import news
+from cosparse.studio.repair_job import Closeness
+from cosparse.studio.session import Session, Shown
+from cosparse.studio.work import Run, remaining, seconds
 
 
-def _smaller(height: int, width: int, limits: Limits) -> int:
-    return max(1, math.ceil(math.sqrt(height * width / limits.view_pixels)))
+def staged(session: Session, task: Task, **more: str) -> Shown:
+    """What the browser is told: the picture, and with `after` its repair."""
+    return {"after": None, "mask": None, **session.shown, "paint": task.masks, "stage": "", **more}
 
 
-def extent(source: Source, limits: Limits, factor: int = 1) -> dict[str, Any]:
+def published(session: Session, slot: str, work: Array) -> str:
+    """The address of a picture, given on 0..255, as the stage shows it."""
+    return session.publish(slot, f"{slot}.png", lambda path: write_view(path, work, session.limits))
+
+
+def extent(session: Session, source: Source, factor: int = 1) -> Shown:
     """The size of the picture on the stage, `factor` times enlarged, and a line about it."""
     height, width = source.shape
-    smaller = _smaller(height * factor, width * factor, limits)
+    smaller = reduction(height * width * factor**2, session.limits.view_pixels)
     depth = {"u1": "8 bit", "u2": "16 bit"}.get(source.picture.pixels.dtype.str[1:], "float")
     colour = "colour" if source.picture.channel_axis is not None else "grey"
     shown = " · shown smaller here, the download is whole" if smaller > 1 else ""
-    damage = f" · {source.damage}" if source.damage else ""
+    damage = f" · {source.damage.words}" if source.damage else ""
     note = f"{source.name} · {width} × {height} · {colour} · {depth}{shown}{damage}"
     return {"width": -(-width * factor // smaller), "height": -(-height * factor // smaller), "note": note}
-
-
-def viewer(work: Array, limits: Limits) -> Callable[[Path], None]:
-    """What writes the picture as the stage shows it."""
-    return lambda path: write_view(path, work, limits.view_pixels)
-
-
-def overlay(mask: Mask, limits: Limits) -> Callable[[Path], None]:
-    """What writes a mask as the stage lays it over the picture."""
-
-    def write(path: Path) -> None:
-        from PIL import Image
-
-        smaller = _smaller(mask.shape[0], mask.shape[1], limits)
-        marked = reduced(mask.astype(np.float32), smaller)[0] > 0  # a thin scratch must not vanish
-        rgba = np.zeros((*marked.shape, 4), np.uint8)
-        rgba[marked] = (232, 51, 109, 255)
-        Image.fromarray(rgba).save(path, "PNG")
-
-    return write
-
-
-def estimate(source: Source) -> float:
-    """The noise, on 0..255; none where pixels were dropped, whose holes would count as noise."""
-    if source.missing is not None:
-        return 0.0
-    axis = source.picture.channel_axis
-    return float(cosparse.estimate_sigma(working(source.picture), data_range=255.0, channel_axis=axis))
 
 
 def kernel_picture(blur: Blur) -> str:
@@ -70,24 +49,35 @@ def kernel_picture(blur: Blur) -> str:
     return f'<div class="scale kernel-line">{chart.picture(grey, said, "kernel")}<span>{said}</span></div>'
 
 
-def figures(result: Result, job: Job, address: str, name: str) -> str:
+def doing(what: str, began: float, at: Progress) -> str:
+    """How far a repair is, over all its colours, and how long it takes if it goes on as it went."""
+    share = min(1.0, (at.plane + at.iteration / max(at.iterations, 1)) / at.planes)
+    colours = f", colour {at.plane + 1} of {at.planes}" if at.planes > 1 else ""
+    left = (time.monotonic() - began) * (1 - share) / max(share, 1e-3)
+    said = f"{what}: iteration {at.iteration} of {at.iterations}{colours}"
+    return news(said, remaining(left) if share > 0.05 else "", share)
+
+
+def stopped(session: Session, run: Run, at: Progress | None) -> str:
+    """Why there is no result."""
+    where = f" at iteration {at.iteration} of {at.iterations}" if at else ""
+    if not run.late:
+        return news(f"Cancelled{where}.")
+    most = seconds(session.limits.seconds)
+    return news(f"Stopped{where}: a repair may take {most}. Try a smaller picture or a faster quality.")
+
+
+def figures(job: Job, found: Picture, near: tuple[Closeness, Closeness] | None, address: str, name: str) -> str:
     """How near to the truth, where that is known, and the download."""
-    height, width = result.pixels.shape[:2]
+    height, width = found.pixels.shape[:2]
     cells = []
-    if result.before and result.after:
-        was = "bicubic" if job.task == "upscale" else "before"
+    if near is not None:
+        (before, after), was = near, "bicubic" if job.factor > 1 else "before"
         cells = [
-            (f"PSNR {was}", f"{result.before.db:.2f} dB", ""),
-            ("PSNR after", f"{result.after.db:.2f} dB", "good"),
-            ("Gain", f"{result.after.db - result.before.db:+.2f} dB", "good"),
-            (f"SSIM {was}", f"{result.before.ssim:.3f}", ""),
-            ("SSIM after", f"{result.after.ssim:.3f}", "good"),
+            (f"PSNR {was}", f"{before.db:.2f} dB", ""),
+            ("PSNR after", f"{after.db:.2f} dB", "good"),
+            ("Gain", f"{after.db - before.db:+.2f} dB", "good"),
+            (f"SSIM {was}", f"{before.ssim:.3f}", ""),
+            ("SSIM after", f"{after.ssim:.3f}", "good"),
         ]
-    body = "".join(
-        f'<div class="figure {css}"><small>{escape(label)}</small><b>{escape(value)}</b></div>'
-        for label, value, css in cells
-    )
-    return (
-        f'<div class="figures">{body}<a class="download" href="{address}" download="{escape(name)}">'
-        f"Download PNG<small>{width} × {height}</small></a></div>"
-    )
+    return chart.figures(cells, f"Download PNG<small>{width} × {height}</small>", address, name)

@@ -36,8 +36,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def application(visitors: Visitors, *, host: str, port: int, place: Place) -> Guard:
-    """The ASGI application: own addresses first, then Gradio's page, all behind the guard."""
+def web_server(visitors: Visitors, *, host: str, port: int, place: Place) -> Server:
+    """Own addresses first, then Gradio's page, all behind the guard. Ends within moments, whoever is connected."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, visitors)
     page = build(Studio(visitors, visitors.limits))
@@ -47,14 +47,9 @@ def application(visitors: Visitors, *, host: str, port: int, place: Place) -> Gu
         head=HEAD, root_path=f"{place.origin}{place.path}",
     )  # fmt: skip
     # Cookies do not tell ports apart; another server on this machine must not overwrite ours.
-    return Guard(app, visitors, f"cosparse-{port}", names(host, place), place)
-
-
-def web_server(visitors: Visitors, *, host: str, port: int, place: Place | None = None) -> Server:
-    """What runs the application; it ends within moments, whoever is still connected."""
-    app: Any = application(visitors, host=host, port=port, place=place or Place())
+    guard: Any = Guard(app, visitors, f"cosparse-{port}", names(host, place), place)
     config = uvicorn.Config(
-        app, log_config=None, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5,
+        guard, log_config=None, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5,
         server_header=False, ws="none",
     )  # fmt: skip
     return Server(config)
@@ -104,9 +99,8 @@ def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)

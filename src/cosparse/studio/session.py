@@ -9,46 +9,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
-from cosparse.studio.limits import Limits
+from cosparse.studio.limits import Limits, Refused
+from cosparse.studio.page_pictures import Source
+from cosparse.studio.repair_job import Result
+from cosparse.studio.work import Run
 
-
-class Refused(Exception):
-    """What the visitor asked for cannot be done; the message says why and what to do."""
-
-
-class Run:
-    """One piece of work, which can be stopped from another thread. Its ticket goes with it through the queue."""
-
-    def __init__(self, seconds: float) -> None:
-        self.ticket = secrets.token_urlsafe(12)
-        self.started = time.monotonic()
-        self._end, self._stop = self.started + seconds, threading.Event()
-        self.begun = self.late = False
-
-    def cancel(self) -> None:
-        """Stop at the next iteration."""
-        self._stop.set()
-
-    def begin(self) -> None:
-        """Its turn has come: the time it waited does not count."""
-        self._end += time.monotonic() - self.started
-        self.started = time.monotonic()
-        self.begun = True
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether someone stopped it."""
-        return self._stop.is_set()
-
-    @property
-    def over(self) -> bool:
-        """Whether to stop now."""
-        self.late = self.late or time.monotonic() > self._end
-        return self.late or self.cancelled
+Shown = dict[str, str | int | None]  # what the stage is told: addresses, sizes, a note
 
 
 @dataclass(frozen=True)
@@ -61,21 +33,27 @@ class File:
 
 @dataclass
 class Session:
-    """All that one open page holds; nothing of it outlives the page."""
+    """All that one open page holds; nothing of it outlives the page. `visitor` is the token of whose it is."""
 
     folder: Path
     limits: Limits
-    source: Any = None
-    result: Any = None
-    shown: dict[str, Any] = field(default_factory=dict)
-    trace: list[float] = field(default_factory=list)
+    visitor: str = ""
+    source: Source | None = None
+    result: Result | None = None
+    shown: Shown = field(default_factory=dict)
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
-    training: list[tuple[str, Any]] = field(default_factory=list)
+    training: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
     open: int = 0
     closed: bool = False
     seen: float = field(default_factory=time.monotonic)
     _files: dict[str, list[tuple[str, File]]] = field(default_factory=dict)
+
+    def chosen(self) -> Source:
+        """The page's picture."""
+        if self.source is None:
+            raise Refused("Choose a picture first.")
+        return self.source
 
     def start(self, kind: str) -> Run:
         """A new run; one of a kind at a time, so the last one of this kind ends. Those of other kinds go on."""
@@ -102,13 +80,12 @@ class Session:
         Each slot keeps this file and the one before, which the browser may still be loading.
         """
         key = secrets.token_urlsafe(24)
-        if self.closed:
-            raise Refused("This page was closed.")
-        self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{key}{Path(name).suffix}"
-        write(path)
-        if self.closed:  # meanwhile, and the folder may have been made again
-            shutil.rmtree(self.folder, ignore_errors=True)  # type: ignore[unreachable]  # by another thread
+        if not self.closed:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write(path)
+        if self.closed:  # perhaps meanwhile, by another thread, and the folder was made again
+            shutil.rmtree(self.folder, ignore_errors=True)
             raise Refused("This page was closed.")
         kept = self._files.setdefault(slot, [])
         kept.append((key, File(path, name)))
@@ -118,11 +95,8 @@ class Session:
 
     def file(self, key: str) -> File | None:
         """What was published under this key."""
-        for kept in list(self._files.values()):
-            for one, file in list(kept):
-                if secrets.compare_digest(one.encode(), key.encode()):
-                    return file
-        return None
+        every = (pair for kept in list(self._files.values()) for pair in list(kept))
+        return next((file for one, file in every if secrets.compare_digest(one.encode(), key.encode())), None)
 
     def operator(self, name: str) -> AnalysisOperator:
         """One of this page's own or a shipped one; never a path."""
@@ -137,11 +111,8 @@ class Session:
         if len(self.operators) >= self.limits.operators:
             self.operators.pop(next(iter(self.operators)))
         taken = {*self.operators, *shipped_operators()}
-        free = name
-        for number in range(2, len(taken) + 3):
-            if free not in taken:
-                break
-            free = f"{name} {number}"
+        names = (name, *(f"{name} {number}" for number in range(2, len(taken) + 2)))
+        free = next(one for one in names if one not in taken)
         self.operators[free] = operator
         return free
 
@@ -170,7 +141,7 @@ class Visitors:
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
         self._all: dict[str, Visitor] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def session(self, token: str, page: str) -> Session:
         """The session of a page. A page's name belongs to the first visitor who used it."""
@@ -179,11 +150,9 @@ class Visitors:
             if page not in visitor.sessions:
                 if any(page in other.sessions for other in self._all.values()):
                     raise PermissionError("this page belongs to someone else")
-                self._sweep(keep=token)
-                if self._pages() >= self.limits.pages:
+                if self.full(keep=token):
                     raise Refused("Too many pages are open on this server; try again later.")
-                folder = self.folder / secrets.token_hex(16)
-                visitor.sessions[page] = Session(folder, self.limits)
+                visitor.sessions[page] = Session(self.folder / secrets.token_hex(16), self.limits, token)
             session = visitor.sessions[page]
             session.seen = time.monotonic()
             return session
@@ -196,15 +165,11 @@ class Visitors:
                 raise Refused("Too many runs wait on this server already; try again later.")
             return session.start(kind)
 
-    def full(self) -> bool:
-        """Whether no further page can be opened."""
+    def full(self, keep: str = "") -> bool:
+        """Whether no further page can be opened, once those that are closed are gone."""
         with self._lock:
-            if self._pages() >= self.limits.pages:
-                self._sweep()
-            return self._pages() >= self.limits.pages
-
-    def _pages(self) -> int:
-        return sum(len(one.sessions) for one in self._all.values())
+            self.sweep(keep)
+            return sum(len(one.sessions) for one in self._all.values()) >= self.limits.pages
 
     def room(self, token: str) -> int:
         """How many bytes this visitor may still upload; -1 if too many files wait already."""
@@ -225,8 +190,7 @@ class Visitors:
     def take(self, token: str, key: str) -> tuple[str, bytes]:
         """The name and content of an upload, which is deleted."""
         with self._lock:
-            visitor = self._all.get(token)
-            file = visitor.inbox.pop(key, None) if visitor else None
+            file = self._all.get(token, Visitor()).inbox.pop(key, None)
         if file is None:
             raise Refused("The upload has expired; please choose the file again.")
         try:
@@ -236,22 +200,18 @@ class Visitors:
 
     def file(self, token: str, key: str) -> File | None:
         """A published file, if it is this visitor's."""
-        visitor = self._all.get(token)
-        found = (session.file(key) for session in list(visitor.sessions.values())) if visitor else ()
-        return next((file for file in found if file), None)
+        sessions = list(self._all.get(token, Visitor()).sessions.values())
+        return next(filter(None, (session.file(key) for session in sessions)), None)
 
-    def sweep(self) -> None:
-        """Delete what belongs to pages that are closed."""
-        with self._lock:
-            self._sweep()
-
-    def _sweep(self, keep: str = "") -> None:
+    def sweep(self, keep: str = "") -> None:
+        """Delete what belongs to pages that are closed, and visitors without a page, but for the one to `keep`."""
         before = time.monotonic() - self.limits.grace
-        for token, visitor in list(self._all.items()):
-            for page, session in list(visitor.sessions.items()):
-                if session.open == 0 and session.seen <= before:
-                    visitor.sessions.pop(page).close()
-            if not visitor.sessions and token != keep:
-                for file in visitor.inbox.values():
-                    file.path.unlink(missing_ok=True)
-                del self._all[token]
+        with self._lock:
+            for token, visitor in list(self._all.items()):
+                for page, session in list(visitor.sessions.items()):
+                    if session.open == 0 and session.seen <= before:
+                        visitor.sessions.pop(page).close()
+                if not visitor.sessions and token != keep:
+                    for file in visitor.inbox.values():
+                        file.path.unlink(missing_ok=True)
+                    del self._all[token]

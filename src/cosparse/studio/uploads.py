@@ -1,4 +1,4 @@
-"""Masks and operators from strangers."""
+"""Operators from strangers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import json
 import secrets
 from pathlib import Path
 
-from cosparse.io.masks import white_mask
-from cosparse.io.picture import read_image
 from cosparse.operator import AnalysisOperator
-from cosparse.studio.limits import Limits
-from cosparse.studio.page_pictures import Mask
-from cosparse.studio.session import Refused
+from cosparse.studio.limits import Refused
 
 BYTES = 16_000_000
 ATOMS, PATCH = 4096, 32  # beyond these a repair would take hours
@@ -41,14 +37,3 @@ def operator_from(name: str, data: bytes, folder: Path) -> AnalysisOperator:
     if not operator.matrix.any(axis=1).all():
         raise Refused(f"{name}: has an atom that is zero everywhere.")
     return operator
-
-
-def mask_from(name: str, data: bytes, limits: Limits) -> Mask:
-    """True where the picture is white."""
-    try:
-        picture = read_image(data, name=name, max_pixels=limits.pixels)
-    except ValueError as error:
-        raise Refused(f"{error}.") from None
-    if picture.stack:
-        raise Refused(f"{name}: has several pages; a mask has one.")
-    return white_mask(picture)

@@ -8,7 +8,7 @@ import gradio as gr
 
 from cosparse.studio.inside_tab import InsideTab
 from cosparse.studio.learn_tab import LearnTab
-from cosparse.studio.parts import LIGHT, Studio, plain, told
+from cosparse.studio.parts import Studio, plain
 from cosparse.studio.repair_tab import RepairTab
 
 # Fonts that are on the machine: nothing is fetched from elsewhere.
@@ -21,21 +21,22 @@ HEAD = (
 )
 
 
+SHADES = {  # of grey, by day and in the dark
+    "body_background_fill": (50, 950),
+    "body_text_color_subdued": (600, 300),
+    "block_info_text_color": (600, 300),
+    "block_label_text_color": (700, 200),
+    "block_title_text_color": (800, 100),
+    "button_secondary_background_fill": (200, 700),
+    "button_cancel_background_fill": (200, 700),
+}
+
+
 def theme() -> Any:
     """Calm greys and one colour."""
+    shades = {name: f"*neutral_{light}" for name, (light, _) in SHADES.items()}
+    shades |= {f"{name}_dark": f"*neutral_{dark}" for name, (_, dark) in SHADES.items()}
     return gr.themes.Base(primary_hue="indigo", neutral_hue="slate", radius_size="lg", font=FONT, font_mono=MONO).set(
-        body_background_fill="*neutral_50",
-        body_background_fill_dark="*neutral_950",
-        body_text_color_subdued="*neutral_600",
-        body_text_color_subdued_dark="*neutral_300",
-        block_info_text_color="*neutral_600",
-        block_info_text_color_dark="*neutral_300",
-        block_label_text_color="*neutral_700",
-        block_label_text_color_dark="*neutral_200",
-        block_title_text_color="*neutral_800",
-        block_title_text_color_dark="*neutral_100",
-        button_secondary_background_fill="*neutral_200",
-        button_secondary_background_fill_dark="*neutral_700",
         block_border_width="1px",
         block_label_text_size="*text_sm",
         button_large_text_weight="600",
@@ -44,8 +45,7 @@ def theme() -> Any:
         button_primary_text_color="white",
         button_cancel_text_color="#a3211b",
         button_cancel_text_color_dark="#ffb4ab",
-        button_cancel_background_fill="*neutral_200",
-        button_cancel_background_fill_dark="*neutral_700",
+        **shades,
     )
 
 
@@ -59,18 +59,12 @@ def build(studio: Studio) -> Any:
         with gr.Tabs(selected="repair") as tabs:
             with gr.Tab("Repair", id="repair"):
                 repair = RepairTab(studio)
-            with gr.Tab("Learn", id="learn") as learn_tab:
-                pass
+            learn_tab = gr.Tab("Learn", id="learn")
             with gr.Tab("Look inside", id="inside") as inside_tab:
-                inside = InsideTab(studio)
+                inside = InsideTab(studio, inside_tab)
         with learn_tab:
             LearnTab(studio, repair.operator, inside.operator, tabs)
-        inside_tab.select(told(inside.status, inside.show), [inside.operator], inside.outputs, **LIGHT)
-        page.unload(_left)  # makes the browser keep a connection, by which the guard sees that the page is closed
+        page.unload(lambda: None)  # makes the browser keep a connection, by which the guard sees when it closes
     # Runs have a limit of their own, which says so. This one must leave room for the short questions of every page.
     page.queue(max_size=studio.limits.queue + 4 * studio.limits.pages, api_open=False)
     return page
-
-
-def _left() -> None:
-    """The guard deletes what the page held."""

@@ -2,98 +2,99 @@
 
 from __future__ import annotations
 
-import queue
+import math
+import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from typing import TypeVar
 
-from cosparse.reconstruction import Progress
-from cosparse.studio.session import Run
-
-T = TypeVar("T")
+Result = TypeVar("Result")
 Event = TypeVar("Event")
+Shown = TypeVar("Shown")
 INTERVAL = 0.15  # seconds between two updates of the page
 
 
-@dataclass(frozen=True)
-class Finished(Generic[T]):
-    """The last thing that :func:`follow` gives."""
+class Run:
+    """One piece of work, which can be stopped from another thread. Its ticket goes with it through the queue."""
 
-    value: T
+    def __init__(self, seconds: float) -> None:
+        self.ticket = secrets.token_urlsafe(12)
+        self._seconds, self._end, self._stop = seconds, math.inf, threading.Event()
+        self.begun = self.late = False
+
+    def cancel(self) -> None:
+        """Stop at the next iteration."""
+        self._stop.set()
+
+    def begin(self) -> None:
+        """Its turn has come: the time it waited does not count."""
+        self._end, self.begun = time.monotonic() + self._seconds, True
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether someone stopped it."""
+        return self._stop.is_set()
+
+    @property
+    def over(self) -> bool:
+        """Whether to stop now."""
+        self.late = self.late or time.monotonic() > self._end
+        return self.late or self.cancelled
 
 
-def follow(work: Callable[[Callable[[Event], bool]], T], run: Run) -> Iterator[Event | Finished[T]]:
-    """Run `work(report)` on a thread; give its latest report every moment, and what it returned at the end.
+def watched(
+    work: Callable[[Callable[[Event], bool]], Result], run: Run, show: Callable[[Event], Shown]
+) -> Generator[Shown, None, Result]:
+    """Run `work(report)` on a thread; give what is to be shown of its latest report every moment, return what it did.
 
-    `report` returns True once the run is to stop. Closing the iterator stops the work, and only then goes on: whoever
+    `report` returns True once the run is to stop. Closing the generator stops the work, and only then goes on: whoever
     waits for the machine gets all of it.
     """
-    latest: queue.SimpleQueue[Event] = queue.SimpleQueue()
-    outcome: list[Finished[T] | BaseException] = []
+    latest: deque[Event] = deque(maxlen=1)
+    outcome: Future[Result] = Future()
 
     def report(event: Event) -> bool:
-        latest.put(event)
+        latest.append(event)
         return run.over
 
     def target() -> None:
         try:
-            outcome.append(Finished(work(report)))
+            outcome.set_result(work(report))
         except BaseException as error:  # handed to the caller below
-            outcome.append(error)
+            outcome.set_exception(error)
 
     thread = threading.Thread(target=target, name="cosparse-studio-work", daemon=True)
     thread.start()
     try:
         while thread.is_alive():
             thread.join(INTERVAL)
-            event = None
-            while not latest.empty():
-                event = latest.get()
-            if event is not None:
-                yield event
+            if latest:
+                yield show(latest.pop())
     finally:
         if thread.is_alive():
             run.cancel()
             thread.join()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    yield outcome[0]
+    return outcome.result()
 
 
-@dataclass(frozen=True)
-class Step:
-    """How far a repair is, over all its colours."""
+def seconds(number: float) -> str:
+    """As people say it.
 
-    iteration: int
-    iterations: int
-    plane: int
-    planes: int
-    energy: float
-    seconds: float
-
-    @property
-    def share(self) -> float:
-        """Of the work done, 0 to 1."""
-        return min(1.0, (self.plane + self.iteration / max(self.iterations, 1)) / self.planes)
-
-    @property
-    def left(self) -> float:
-        """Seconds, if it goes on as it went."""
-        return self.seconds * (1 - self.share) / max(self.share, 1e-3)
+    >>> seconds(0.4), seconds(75)
+    ('less than a second', '1 min 15 s')
+    """
+    if number < 1:
+        return "less than a second"
+    return f"{number:.0f} s" if number < 60 else f"{number // 60:.0f} min {number % 60:.0f} s"
 
 
-class Counter:
-    """The callback of a task: how far it is, and the energy of the first colour, which is the brightness."""
+def remaining(number: float) -> str:
+    """Seconds that something will still take.
 
-    def __init__(self, report: Callable[[Step], bool]) -> None:
-        self.report, self.started = report, time.monotonic()
-        self.energies: list[float] = []
-
-    def __call__(self, progress: Progress) -> bool:
-        if progress.plane == 0 and not progress.second_pass:
-            self.energies.append(progress.energy)
-        seconds = time.monotonic() - self.started
-        step = Step(progress.iteration, progress.iterations, progress.plane, progress.planes, progress.energy, seconds)
-        return self.report(step)
+    >>> remaining(0.4), remaining(75)
+    ('less than a second left', 'about 1 min 15 s left')
+    """
+    return f"{'about ' if number >= 1 else ''}{seconds(number)} left"

@@ -177,4 +177,6 @@ def _checked_mask(mask: ArrayLike, pixels: tuple[int, ...]) -> NDArray[np.bool_]
 
 
 # Gaps are first filled from averages of ever larger blocks, which must lie alike in tiles.
-TASK = Task("inpaint", "inpainted", pose, request, GROUPING["inpaint"], takes=("grouping",), reach=8, unit=16)
+TASK = Task(
+    "inpaint", "inpainted", pose, request, GROUPING["inpaint"], takes=("grouping",), masks=True, reach=8, unit=16
+)

@@ -49,7 +49,7 @@ window.cosparse = (() => {
           keys.push(await send(file, file.name));
         }
         say("");
-        props.value = JSON.stringify(keys);
+        props.value = keys.join(" ");
         trigger("upload");
       } catch (error) {
         say(error.message, true);

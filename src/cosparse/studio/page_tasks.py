@@ -1,0 +1,124 @@
+"""What the page adds to a task: how a picture is damaged to try it, and how large a preview may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cosparse.io.picture import Picture
+from cosparse.io.values import from_working
+from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction import measurement
+from cosparse.reconstruction.psf import Kernel, box_kernel, disk_kernel, motion_kernel
+from cosparse.reconstruction.request import Task
+from cosparse.repair import by_plane
+from cosparse.studio.limits import Refused
+from cosparse.studio.page_pictures import Array, Damage, Mask
+
+
+@dataclass(frozen=True)
+class Blur:
+    """A kernel by its kind; `size` is half its width, roughly, so that kinds can be exchanged."""
+
+    kind: str = "gaussian"
+    size: float = 2.0
+    angle: float = 0.0
+
+    def kernel(self, reduction: int = 1) -> Kernel:
+        """As an array; for a picture reduced by a whole number, smaller.
+
+        >>> Blur("box", 2).kernel().shape
+        (5, 5)
+        """
+        size = max(self.size / reduction, 0.3)
+        if self.kind == "box":
+            return box_kernel(2 * max(1, round(size)) + 1)
+        if self.kind == "disk":
+            return disk_kernel(max(size, 0.6))
+        if self.kind == "motion":
+            return motion_kernel(2 * size + 1, self.angle)
+        return measurement.gaussian_kernel(size)
+
+    def fits(self, picture: Picture, reduction: int = 1) -> bool:
+        """Whether the kernel lies within the picture once both are reduced; it is rounded to odd widths."""
+        sides = (-(-side // reduction) for side in picture.pixels.shape[:2])
+        return all(k <= side for k, side in zip(self.kernel(reduction).shape, sides, strict=True))
+
+    def check(self, picture: Picture) -> None:
+        """Refuse one that does not fit."""
+        if not self.fits(picture):
+            raise Refused("The blur is larger than the picture; make it smaller.")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What to do. `sigma` is on 0..255; a factor of 1, no blur, nothing missing: the task does not ask for it."""
+
+    task: Task
+    sigma: float = 0.0
+    quality: str = "balanced"
+    operator: AnalysisOperator | None = None
+    factor: int = 1
+    blur: Blur | None = None
+    missing: Mask | None = None
+
+
+@dataclass(frozen=True)
+class PageTask:
+    """What the button says that makes a repair necessary, what it does, and how many values (pixels times colours) of
+    the repaired picture a preview finishes within about two seconds on two cores."""
+
+    offer: str
+    damage: Callable[[Picture, Job], Damage]
+    preview: int
+
+
+def _add_noise(picture: Picture, job: Job) -> Damage:
+    """Gaussian noise, rounded and clipped as a camera would."""
+    sigma = job.sigma if job.sigma >= 10 else 25.0  # at the estimate of a clean picture one would see nothing
+    noise = np.random.default_rng(0).normal(0, sigma, picture.pixels.shape)
+    return _damaged(picture, picture.working + noise, f"noise of σ = {sigma:g} added")
+
+
+def _drop_pixels(picture: Picture, job: Job) -> Damage:
+    """Lose pixels at random places."""
+    missing = np.random.default_rng(0).random(picture.pixels.shape[:2]) < 0.9
+    work = picture.working
+    work[missing] = 0
+    return replace(_damaged(picture, work, f"{missing.mean():.0%} of the pixels dropped"), missing=missing)
+
+
+def _shrink(picture: Picture, job: Job) -> Damage:
+    """The picture at a fraction of its width and height, as the method assumes small pictures came about."""
+    height, width = (side // job.factor * job.factor for side in picture.pixels.shape[:2])
+    if min(height, width) < 8 * job.factor:
+        raise Refused("The picture is too small to shrink it first; choose a larger one.")
+    truth = replace(picture, pixels=picture.pixels[:height, :width], alpha=None)
+    return _measured(truth, measurement.downsampling(job.factor, (height, width)), f"shrunk {job.factor} times")
+
+
+def _blur(picture: Picture, job: Job) -> Damage:
+    """The picture out of focus or shaken."""
+    blur = job.blur or Blur()
+    blur.check(picture)
+    measure = measurement.blur(blur.kernel(), picture.pixels.shape[:2])
+    return _measured(picture, measure, f"blurred ({blur.kind}, {blur.size:g})")
+
+
+def _measured(truth: Picture, measure: measurement.Measurement, words: str) -> Damage:
+    return _damaged(truth, by_plane(replace(truth, pixels=truth.working), measure.forward), words)
+
+
+def _damaged(truth: Picture, work: Array, words: str) -> Damage:
+    pixels = from_working(np.clip(work, 0, 255), dtype=truth.pixels.dtype, data_range=truth.data_range)
+    return Damage(words, replace(truth, pixels=pixels), truth.pixels)
+
+
+PAGE_TASKS = {
+    "denoise": PageTask("Add noise to try it", _add_noise, 800_000),
+    "inpaint": PageTask("Drop 90 % of the pixels to try it", _drop_pixels, 260_000),
+    "upscale": PageTask("Shrink it first to try it", _shrink, 110_000),
+    "deblur": PageTask("Blur it first to try it", _blur, 160_000),
+}
