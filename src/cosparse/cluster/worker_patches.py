@@ -19,7 +19,7 @@ from cosparse.io.find import find_images
 from cosparse.io.picture import read_greys
 from cosparse.kernels.fused import CHUNK
 from cosparse.learning.objective import Matrix, PatchSparsity
-from cosparse.patches import _sample, grey_images
+from cosparse.patches import checked_patches, grey_images, sample_image
 from cosparse.penalty import Penalty
 
 Patches = NDArray[np.float32]
@@ -61,7 +61,7 @@ class ClusterPatches:
         if patches.ndim != 2 or 0 in patches.shape:
             raise ValueError(f"patches: expected (count, pixels), got shape {patches.shape}")
         blocks = patches.rechunk((_whole(partition), -1)).astype(np.float32).to_delayed().ravel()
-        return cls(client, _kept(client, [(_checked, (block,)) for block in blocks]), int(patches.shape[1]))
+        return cls(client, _kept(client, [(checked_patches, (block,)) for block in blocks]), int(patches.shape[1]))
 
     def __len__(self) -> int:
         return self.count
@@ -192,12 +192,6 @@ def _kept(client: Any, jobs: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]
     return list(client.compute([run(__version__, work, *arguments) for work, arguments in jobs]))
 
 
-def _checked(block: Any) -> Patches:
-    from cosparse.learning.goal import _checked_patches
-
-    return _checked_patches(block)
-
-
 def _sampled(
     share: list[tuple[Any, int, int]], size: int, wanted: int, data_range: float | None, seed: tuple[int, int]
 ) -> tuple[Patches, list[str]]:
@@ -220,7 +214,7 @@ def _sampled(
                 height = grey.shape[0] - size + 1
                 grey = grey[height * band // bands : height * (band + 1) // bands + size - 1]
             part = -(-quota // (len(pages) - page))
-            found.append(_sample(grey, size, part, generator))
+            found.append(sample_image(grey, size, part, generator))
             missing -= len(found[-1])
             quota -= len(found[-1])
     patches = np.concatenate(found)

@@ -15,10 +15,10 @@ import cosparse
 from cosparse.io.picture import read_grey
 from cosparse.learning import LearnProgress, LearnResult
 from cosparse.operators.make import photographs
-from cosparse.patches import sample_up_to
+from cosparse.patches import grey_images, sample_up_to
 from cosparse.studio import chart
 from cosparse.studio.buttons import RunButtons
-from cosparse.studio.page_pictures import open_picture, working
+from cosparse.studio.page_pictures import open_picture
 from cosparse.studio.parts import (
     IMAGES,
     LIGHT,
@@ -92,10 +92,11 @@ class LearnTab:
         room = limits.training_pixels
         for name, data in self.studio.uploads(keys, request):
             try:
-                grey = _grey(open_picture(name, data, limits).picture)
+                picture = open_picture(name, data, limits).picture
             except Refused as error:
                 problems.append(str(error))
                 continue
+            (grey,) = grey_images([picture.pixels], picture.data_range)
             if grey.size <= room:
                 kept.append((name, grey))
                 room -= grey.size
@@ -132,9 +133,9 @@ class LearnTab:
             self.use: gr.update(visible=False),
             self.figures: "",
         }
-        images = [grey for _, grey in session.training] or [read_grey(path) / np.float32(255) for path in photographs()]
+        images = [grey for _, grey in session.training] or [read_grey(path) for path in photographs()]
         try:
-            patches = sample_up_to(images, int(side), int(count))
+            patches = sample_up_to(images, int(side), int(count), data_range=255)
         except ValueError as error:
             raise Refused(f"These pictures do not do: {error}.") from None
         objectives: list[float] = []
@@ -198,11 +199,6 @@ class LearnTab:
         """Choose the new operator in Repair, and go there."""
         choices = operator_choices(self.studio.session(request))
         return {self.operator: gr.update(choices=choices, value=name), self.tabs: gr.Tabs(selected="repair")}
-
-
-def _grey(picture: Any) -> Grey:
-    work = working(picture) / np.float32(255)
-    return work if work.ndim == 2 else np.asarray(work @ np.array([0.2125, 0.7154, 0.0721], np.float32))
 
 
 def _atoms(operator: cosparse.AnalysisOperator) -> str:
