@@ -32,26 +32,15 @@ S = TypeVar("S")
 
 
 class Run(Generic[S]):
-    """A run and where it is: `state` is its latest, taken from the file if there is one.
-
-    ::
+    """A run and where it is: `state` is its latest.
 
         with Run(path, State, "step", lambda: {"rate": rate, "images": images}, begin) as run:
             while run.state.step < steps:
                 run.reached(advance(run.state))
 
-    Parameters
-    ----------
-    path : path or None
-        The file; None keeps nothing.
-    kind : type
-        The dataclass of the state.
-    unit : str
-        Which of its fields counts how far the run is.
-    asked : callable
-        Gives what the run is of, as for :func:`cosparse.identity.described`. The file of another run is refused.
-    begin : callable
-        Gives the first state, where there is no file.
+    It begins with the state in the file `path`, of the dataclass `kind`, or where there is no file with what `begin`
+    gives. `asked` says what the run is of (see :func:`cosparse.identity.described`): the file of another is refused.
+    `unit` is the field that counts how far the run is. The file is written every few seconds, at the end and on Ctrl-C.
     """
 
     def __init__(

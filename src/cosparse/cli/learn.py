@@ -99,13 +99,8 @@ def learn(
         "seconds": time.perf_counter() - started,
         "stop": result.stop.value,
     }
-    report(
-        result.operator,
-        figures,
-        f"{len(patches)} patches{_source(figures)}, {result.iterations} iterations, {figures['seconds']:.1f} s: "
-        f"{result.stop.value}",
-        json=json,
-    )
+    course = "{patches} patches{source}, {iterations} iterations, {seconds:.1f} s: {stop}"
+    report(result.operator, figures, course.format(source=_source(figures), **figures), json=json)
     fail_if(problems)
 
 

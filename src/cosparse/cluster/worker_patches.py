@@ -237,8 +237,5 @@ def _summed(patches: Patches, atoms: Matrix, penalty: Penalty) -> tuple[float, M
 
 
 def _added(parts: list[tuple[float, Matrix]]) -> tuple[float, Matrix]:
-    total, gradient = 0.0, np.zeros_like(parts[0][1])
-    for value, part in parts:
-        total += value
-        gradient += part
-    return total, gradient
+    values, gradients = zip(*parts, strict=True)
+    return sum(values), sum(gradients)

@@ -202,15 +202,9 @@ def learn_operator(
     # on the cores that ours need.
     with run, one_blas_thread():
         result = conjugate_gradient(objective, Oblique(), run.state, limits, callback=after_iteration)
-    reached = {"iterations": str(result.iterations), "objective": repr(result.value)}
-    return LearnResult(
-        _operator(objective, result.point, _provenance(objective, learning) | reached),
-        result.value,
-        result.stop,
-        result.iterations,
-        result.evaluations,
-        result.values,
-    )
+    end = {"iterations": str(result.iterations), "objective": repr(result.value)}
+    operator = _operator(objective, result.point, _provenance(objective, learning) | end)
+    return LearnResult(operator, result.value, result.stop, result.iterations, result.evaluations, result.values)
 
 
 def _posed(patches: TrainingPatches, rows: int, learning: Learning) -> Objective:

@@ -61,9 +61,9 @@ def _log(kappa: float, mu: float, iterations: int) -> LearnKeywords:
 
 RECIPES: dict[str, Recipe | Refinement] = {
     "default": Refinement("goal", {"sigma": (5.0, 50.0), "stride": 2, "steps": 1000, "batch": 16, "crop": 72}),
-    "goal": Recipe(8, 100_000, 128, _log(kappa=4000, mu=0.2, iterations=500)),
+    "goal": Recipe(size=8, count=100_000, rows=128, learning=_log(kappa=4000, mu=0.2, iterations=500)),
     "goal-large": Recipe(
-        12, 150_000, 288, _log(kappa=12000, mu=0.5, iterations=600),
+        size=12, count=150_000, rows=288, learning=_log(kappa=12000, mu=0.5, iterations=600),
         images="the GOAL authors' training images: biker, haus-sonnenstrahl-10, skyline, woman1",
     ),
 }  # fmt: skip
