@@ -89,8 +89,8 @@ def test_several_tasks_over_a_range_of_noise(photograph):
 )  # fmt: skip
 def test_noise_is_any_number_or_two(photograph, sigma, same):
     few = {"steps": 1, "batch": 2, "crop": 24, "validations": 1}
-    start, tell = AnalysisOperator.dct(3), {"images": [photograph], "validation": [photograph[:30, :30]]}
-    ours, theirs = (refine_operator(start, **tell, sigma=level, **few) for level in (sigma, same))
+    start, data = AnalysisOperator.dct(3), {"images": [photograph], "validation": [photograph[:30, :30]]}
+    ours, theirs = (refine_operator(start, **data, sigma=level, **few) for level in (sigma, same))
     assert ours.operator == theirs.operator and ours.losses == theirs.losses
     assert ours.operator.provenance == theirs.operator.provenance
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
@@ -15,6 +14,7 @@ from cosparse._version import __version__
 from cosparse.cluster.connection import check_workers, gathered, on_worker
 from cosparse.cluster.layout import layout_of
 from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
+from cosparse.identity import digest
 from cosparse.io.find import find_images
 from cosparse.io.picture import read_greys
 from cosparse.kernels.fused import CHUNK
@@ -84,8 +84,7 @@ class ClusterPatches:
 
     def digest(self) -> str:
         """A fingerprint of the patches, for checkpoints."""
-        marks = self._each(lambda part: PatchSparsity(part).digest())
-        return hashlib.blake2b("".join(marks).encode(), digest_size=16).hexdigest()
+        return digest([], *self._each(lambda part: digest([part])))
 
     def gather(self) -> Patches:
         """All patches, in this process's memory."""

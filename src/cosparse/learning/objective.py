@@ -7,13 +7,13 @@ takes as a step too far.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.identity import digest
 from cosparse.patches import checked_patches
 from cosparse.penalty import Penalty
 
@@ -53,7 +53,7 @@ class PatchSparsity:
 
     def digest(self) -> str:
         """A fingerprint of the patches, for checkpoints."""
-        return hashlib.blake2b(self.patches.tobytes(), digest_size=16).hexdigest()
+        return digest([self.patches])
 
 
 # What there is to learn from: an array of patches, or those that are kept elsewhere and bring their own J.
