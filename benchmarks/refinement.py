@@ -10,6 +10,7 @@ photographs) and draws docs/images/refinement.png.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,8 @@ WINDOW = 20
 def curves(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """(steps, 2) of loss and (validations, 2) of dB."""
     with safe_open(path, framework="numpy") as file:
-        losses, validations = file.get_tensor("losses"), file.get_tensor("validations")
+        state = json.loads(file.metadata()["state"])
+    losses, validations = np.array(state["losses"]), np.array(state["validations"])
     whole = len(losses) // WINDOW
     means = np.nanmean(losses[: whole * WINDOW].reshape(whole, WINDOW), axis=1)
     return np.column_stack([WINDOW * np.arange(1, whole + 1), means]), validations

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cosparse import AnalysisOperator, Penalty, Settings, learn_operator
-from cosparse.learning import goal
+from cosparse import checkpoint as module
+from cosparse.checkpoint import Run
 from cosparse.learning.objective import PatchSparsity
 
 ITERATIONS = 20
@@ -124,7 +127,7 @@ def test_without_a_checkpoint_an_interrupt_is_just_that(small_patches):
 
 def test_what_was_written_on_the_way_survives_a_crash(small_patches, whole, tmp_path, monkeypatch):
     """No chance to save at the end: what is written every few seconds has to do."""
-    monkeypatch.setattr(goal, "CHECKPOINT_SECONDS", -1.0)  # every iteration
+    monkeypatch.setattr(module, "SECONDS", -1.0)  # every iteration
     path = tmp_path / "run"
 
     def crash():
@@ -138,7 +141,7 @@ def test_what_was_written_on_the_way_survives_a_crash(small_patches, whole, tmp_
 def test_a_write_cut_short_leaves_the_last_good_one(small_patches, whole, tmp_path, monkeypatch):
     path = tmp_path / "run"
     learn_operator(small_patches, checkpoint=path, callback=stop_at(5, lambda: True), **ARGUMENTS)
-    monkeypatch.setattr(goal, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(module, "SECONDS", -1.0)
     write = Path.write_bytes
 
     def cut_short(self, blob):
@@ -215,6 +218,39 @@ def test_the_whole_state_is_in_the_file(half):
     from safetensors import safe_open
 
     with safe_open(half, framework="numpy") as file:
-        assert {"point", "direction", "gradient", "scalars", "counts", "values"} == set(file.keys())
+        assert {"point", "direction", "gradient"} == set(file.keys())
         assert file.get_tensor("point").dtype == np.float64
         assert all(word in file.metadata()["settings"] for word in ("random_state", "patches"))
+        numbers = json.loads(file.metadata()["state"])
+    assert (numbers["iteration"], len(numbers["values"])) == (5, 6)
+
+
+@dataclass(frozen=True)
+class Part:
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Whole:
+    step: int
+    best: Part
+    means: dict[str, np.ndarray]
+    losses: tuple[float, ...]
+    validations: tuple[tuple[int, float], ...]
+
+
+def test_every_bit_of_any_state_comes_back(tmp_path):
+    rng = np.random.default_rng(0)
+    odd = (0.1, 1 / 3, 1e-310, -0.0, float("inf"), float(np.float32(0.7)))
+    state = Whole(
+        3, Part(rng.random((4, 3))[:, ::2]), {"a": rng.random(2), "b": np.float32([1])}, odd, ((0, 27.1), (2, 28.3))
+    )
+    arguments = (tmp_path / "run", Whole, "step", lambda: {"rate": np.float32(0.3)})
+    with Run(*arguments, lambda: state) as run:
+        assert run.state is state
+    found = Run(*arguments, pytest.fail).state
+    assert str(found) == str(state) and isinstance(found.validations[1][0], int)
+    assert found.best.weights.tobytes() == np.ascontiguousarray(state.best.weights).tobytes()
+    assert [array.dtype for array in found.means.values()] == [np.float64, np.float32]
+    with pytest.raises(ValueError, match=r"differs in rate\."):
+        Run(*arguments[:3], lambda: {"rate": 0.31}, pytest.fail)

@@ -1,66 +1,101 @@
-"""The state of a run on disk: written whole or not at all, taken up again bit for bit."""
+"""A run that can be interrupted and taken up again bit for bit: its state in a file, written whole or not at all.
+
+A state is a frozen dataclass. Its arrays, and those of the dataclasses and dicts in it, are kept as they are; its
+numbers and tuples of numbers as JSON, which gives back every bit of a float.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import logging
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.identity import described, differing
 from cosparse.io.atomic import replacing
-from cosparse.optimize import State
 
-FORMAT = "cosparse-checkpoint-1"
-_SCALARS = ("value", "step", "optimum", "change")
-_COUNTS = ("iteration", "evaluations")
-_ARRAYS = ("point", "gradient", "direction")
+log = logging.getLogger(__name__)
 
-Arrays = Mapping[str, NDArray[Any]]
-Built = TypeVar("Built")
+FORMAT = "cosparse-checkpoint-2"
+SECONDS = 5.0  # between two writes of a run that goes on
 
-
-def save(path: str | os.PathLike[str], state: State, settings: dict[str, Any]) -> None:
-    """Write the state of a learning run and what it belongs to (settings, data digest, random state)."""
-    arrays = {name: np.ascontiguousarray(getattr(state, name)) for name in _ARRAYS}
-    arrays["values"] = np.array(state.values)
-    arrays["scalars"] = np.array([getattr(state, name) for name in _SCALARS])
-    arrays["counts"] = np.array([getattr(state, name) for name in _COUNTS])
-    write(path, arrays, FORMAT, settings)
+Arrays = dict[str, NDArray[Any]]
+S = TypeVar("S")
 
 
-def load(path: str | os.PathLike[str], settings: dict[str, Any]) -> State | None:
-    """The state saved at `path`; None if there is no file. One of another run is refused."""
-    return read(path, FORMAT, settings, _state)
+class Run(Generic[S]):
+    """A run and where it is: `state` is its latest.
+
+        with Run(path, State, "step", lambda: {"rate": rate, "images": images}, begin) as run:
+            while run.state.step < steps:
+                run.reached(advance(run.state))
+
+    It begins with the state in the file `path`, of the dataclass `kind`, or where there is no file with what `begin`
+    gives. `asked` says what the run is of (see :func:`cosparse.identity.described`): the file of another is refused.
+    `unit` is the field that counts how far the run is. The file is written every few seconds, at the end and on Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        kind: type[S],
+        unit: str,
+        asked: Callable[[], Mapping[str, Any]],
+        begin: Callable[[], S],
+    ) -> None:
+        self.path, self.unit = None if path is None else Path(path), unit
+        self.asked = {} if self.path is None else described(**asked())
+        found = None if self.path is None else _read(self.path, kind, self.asked)
+        self.state: S = begin() if found is None else found
+        self._written = time.monotonic()
+        if found is not None:
+            log.info("continuing from %s at %s", path, self._where())
+
+    def reached(self, state: S) -> None:
+        """The run has come to this state; every few seconds it is written."""
+        self.state = state
+        if time.monotonic() - self._written > SECONDS:
+            self._write()
+
+    def __enter__(self) -> Run[S]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.path is None or not isinstance(error, KeyboardInterrupt | None):
+            return
+        self._write()
+        if error is not None:
+            raise KeyboardInterrupt(
+                f"stopped at {self._where()}; {self.path} keeps the state, the same call continues from it"
+            ) from None
+
+    def _where(self) -> str:
+        return f"{self.unit} {getattr(self.state, self.unit)}"
+
+    def _write(self) -> None:
+        from safetensors.numpy import save
+
+        self._written = time.monotonic()
+        if self.path is None:
+            return
+        arrays, numbers = _packed(self.state)
+        metadata = {"format": FORMAT, "settings": json.dumps(self.asked, sort_keys=True), "state": json.dumps(numbers)}
+        with replacing(self.path) as temporary:
+            temporary.write_bytes(save(arrays, metadata))
 
 
-def _state(arrays: Arrays) -> State:
-    fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-    fields |= zip(_SCALARS, arrays["scalars"].tolist(), strict=True)
-    fields |= zip(_COUNTS, arrays["counts"].tolist(), strict=True)
-    return State(**fields, values=tuple(arrays["values"].tolist()))
-
-
-def write(path: str | os.PathLike[str], arrays: Arrays, kind: str, settings: dict[str, Any]) -> None:
-    """Write a run's arrays and the settings they belong to."""
-    from safetensors.numpy import save as serialise
-
-    blob = serialise(dict(arrays), {"format": kind, "settings": json.dumps(described(**settings), sort_keys=True)})
-    with replacing(path) as temporary:
-        temporary.write_bytes(blob)
-
-
-def read(
-    path: str | os.PathLike[str], kind: str, settings: dict[str, Any], build: Callable[[Arrays], Built]
-) -> Built | None:
-    """What `build` makes of the arrays at `path`; None if there is no file. Those of another run are refused."""
+def _read(path: Path, kind: type[S], asked: Mapping[str, Any]) -> S | None:
+    """The state at `path`; None if there is no file. Those of another run are refused."""
     from safetensors import SafetensorError, safe_open
 
-    path = Path(path)
     if not path.parent.is_dir():  # said now, not after the work is done
         raise ValueError(f"checkpoint: {path} cannot be written, the folder {path.parent} does not exist")
     if path.is_dir():
@@ -70,16 +105,51 @@ def read(
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            if metadata.get("format") != kind:
-                raise ValueError(f"its format is {metadata.get('format')!r}, expected {kind!r}")
-            saved = json.loads(metadata["settings"])
-            state = build({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+            if metadata.get("format") != FORMAT:
+                raise ValueError(f"its format is {metadata.get('format')!r}, expected {FORMAT!r}")
+            others = differing(json.loads(metadata["settings"]), asked)
+            if not others:
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                return _unpacked(kind, arrays, json.loads(metadata["state"]))
     except (SafetensorError, ValueError, KeyError, TypeError) as problem:
         raise ValueError(f"checkpoint: {path} is not a checkpoint ({problem})") from problem
-    others = differing(saved, described(**settings))
-    if others:
-        raise ValueError(
-            f"checkpoint: {path} belongs to another run; it differs in {', '.join(others)}. "
-            "Remove the file to start anew, or give the arguments it was made with"
-        )
-    return state
+    raise ValueError(
+        f"checkpoint: {path} belongs to another run; it differs in {', '.join(others)}. "
+        "Remove the file to start anew, or give the arguments it was made with"
+    )
+
+
+def _packed(state: object) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays of a state, those within a part of it by both names ("best.log_weights"), and its numbers."""
+    arrays: Arrays = {}
+    numbers = {}
+    for name, value in vars(state).items():
+        parts = vars(value) if dataclasses.is_dataclass(value) else value
+        if isinstance(parts, dict):
+            arrays |= {f"{name}.{part}": np.ascontiguousarray(array) for part, array in parts.items()}
+        elif isinstance(value, np.ndarray):
+            arrays[name] = np.ascontiguousarray(value)
+        else:
+            numbers[name] = value
+    return arrays, described(**numbers)
+
+
+def _unpacked(kind: type[S], arrays: Arrays, numbers: Mapping[str, Any]) -> S:
+    """The state that was packed."""
+    values = {name: _tuples(value) for name, value in numbers.items()}
+    for name, array in arrays.items():
+        whole, _, part = name.partition(".")
+        if part:
+            values.setdefault(whole, {})[part] = array
+        else:
+            values[whole] = array
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        if dataclasses.is_dataclass(hints[name]):
+            values[name] = hints[name](**value)
+    return kind(**values)
+
+
+def _tuples(value: Any) -> Any:
+    """JSON's lists as the tuples they were."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -91,11 +91,11 @@ def sample_patches(
     if sum(places) == 0:
         raise ValueError(f"images: none is as large as one patch of {size} x {size} pixels")
     wanted = _allot(count, places if share == "area" else [place > 0 for place in places])
-    found = [_sample(picture, size, quota, rng) for picture, quota in zip(pictures, wanted, strict=True)]
+    found = [sample_image(picture, size, quota, rng) for picture, quota in zip(pictures, wanted, strict=True)]
     missing = count - sum(map(len, found))
     if missing:  # some images were too small or too flat for their share: the others make up for it
         found = [
-            _sample(picture, size, quota + missing, rng) if len(taken) == quota else taken
+            sample_image(picture, size, quota + missing, rng) if len(taken) == quota else taken
             for picture, taken, quota in zip(pictures, found, wanted, strict=True)
         ]
     patches = np.concatenate(found)
@@ -107,19 +107,44 @@ def sample_patches(
     return patches[np.sort(rng.permutation(len(patches))[:count])]
 
 
-def sample_up_to(images: list[NDArray[np.float32]], size: int, most: int, *, rng: int = 0) -> NDArray[np.float32]:
+def sample_up_to(
+    images: list[NDArray[np.float32]], size: int, most: int, *, rng: int = 0, data_range: float | None = None
+) -> NDArray[np.float32]:
     """As many patches as the grey images hold that are not nearly constant, `most` at most."""
     places = sum(max(p.shape[0] - size + 1, 0) * max(p.shape[1] - size + 1, 0) for p in images)
     wanted = min(most, max(places, 1))
     while True:
         try:
-            return sample_patches(images, size, wanted, rng=rng)
+            return sample_patches(images, size, wanted, rng=rng, data_range=data_range)
         except ValueError as error:
             if not str(error).startswith("count:"):
                 raise
             wanted = wanted * 3 // 4  # the others are nearly constant
             if wanted < size * size:
                 raise ValueError("the images hold too few patches that are not nearly constant; add others") from None
+
+
+def sample_image(image: NDArray[np.float32], size: int, quota: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Up to `quota` distinct patches that are not flat. However many are drawn, few are built at once."""
+    if quota == 0 or min(image.shape) < size:
+        return np.zeros((0, size * size), np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(image, (size, size))
+    columns = windows.shape[1]
+    total = windows.shape[0] * columns
+    drawn = min(total, quota + quota // 4 + 16)
+    while True:
+        chosen = rng.choice(total, drawn, replace=False)
+        found, missing = [], quota
+        for part in np.array_split(chosen, -(-drawn // DRAW)):
+            patches = windows[part // columns, part % columns].reshape(len(part), -1)
+            patches -= patches.mean(axis=1, keepdims=True)
+            norm = np.linalg.norm(patches, axis=1, keepdims=True)
+            kept = norm[:, 0] > FLAT * size
+            found.append((patches[kept] / norm[kept])[:missing])
+            missing -= len(found[-1])
+        if missing == 0 or drawn == total:
+            return np.concatenate(found)
+        drawn = min(total, 2 * drawn)
 
 
 def grey_images(images: Any, data_range: float | None = None) -> list[NDArray[np.float32]]:
@@ -141,7 +166,9 @@ def _pages(image: Any, name: str, data_range: float | None) -> list[NDArray[np.f
     """The pages of an array: its last two axes, or three if the last is of colours."""
     array = to_working(image, data_range=data_range, name=name)
     if array.ndim > 2 and array.shape[-1] == 3:
-        array = array @ np.array([0.2125, 0.7154, 0.0721], np.float32)
+        from skimage.color import rgb2gray
+
+        array = rgb2gray(array)
     if array.ndim < 2:
         raise ValueError(f"{name}: expected (h, w), (h, w, 3) or a stack of them, got shape {array.shape}")
     if not np.isfinite(array).all():
@@ -149,30 +176,26 @@ def _pages(image: Any, name: str, data_range: float | None) -> list[NDArray[np.f
     return list(array.reshape(-1, *array.shape[-2:]))
 
 
+def checked_patches(patches: ArrayLike) -> NDArray[np.float32]:
+    """Patches as the kernels want them: contiguous float32 rows of unit norm, centred if they were not."""
+    array = np.ascontiguousarray(patches, np.float32)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(f"patches: expected (count, pixels), got shape {array.shape}")
+    norms = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=float))
+    if not np.isfinite(norms).all():
+        raise ValueError("patches: hold NaN or infinite values; remove those rows")
+    means = array.mean(axis=1, keepdims=True, dtype=float)
+    varying = norms**2 - array.shape[1] * means[:, 0] ** 2
+    if not (varying > 1e-10 * norms.max() ** 2).all():
+        raise ValueError("patches: some are constant; remove them (sample_patches leaves them out)")
+    if np.abs(norms - 1).max() > 1e-3:
+        array = array - means.astype(np.float32)
+        norms = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=float))
+        array /= norms[:, None].astype(np.float32)
+    return array
+
+
 def _allot(count: int, parts: list[int] | list[bool]) -> list[int]:
     """`count` shared out in proportion to `parts`, whole numbers that add up."""
     edges = np.round(np.cumsum(parts) / np.sum(parts) * count).astype(int)
     return [int(quota) for quota in np.diff(edges, prepend=0)]
-
-
-def _sample(image: NDArray[np.float32], size: int, quota: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Up to `quota` distinct patches that are not flat. However many are drawn, few are built at once."""
-    if quota == 0 or min(image.shape) < size:
-        return np.zeros((0, size * size), np.float32)
-    windows = np.lib.stride_tricks.sliding_window_view(image, (size, size))
-    columns = windows.shape[1]
-    total = windows.shape[0] * columns
-    drawn = min(total, quota + quota // 4 + 16)
-    while True:
-        chosen = rng.choice(total, drawn, replace=False)
-        found, missing = [], quota
-        for part in np.array_split(chosen, -(-drawn // DRAW)):
-            patches = windows[part // columns, part % columns].reshape(len(part), -1)
-            patches -= patches.mean(axis=1, keepdims=True)
-            norm = np.linalg.norm(patches, axis=1, keepdims=True)
-            kept = norm[:, 0] > FLAT * size
-            found.append((patches[kept] / norm[kept])[:missing])
-            missing -= len(found[-1])
-        if missing == 0 or drawn == total:
-            return np.concatenate(found)
-        drawn = min(total, 2 * drawn)

@@ -104,9 +104,9 @@ def test_a_worker_killed_while_learning_changes_nothing(separate, pictures, lear
 
 LEARNER = """
 import sys
-import cosparse, cosparse.learning.goal
+import cosparse, cosparse.checkpoint
 from cosparse import cluster
-cosparse.learning.goal.CHECKPOINT_SECONDS = 0
+cosparse.checkpoint.SECONDS = 0
 address, checkpoint, *pictures = sys.argv[1:]
 tell = lambda progress: print(progress.iteration, flush=True) if progress.iteration > 3 else None
 with cluster.connect(address) as client:

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,13 +17,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 import cosparse
-from cosparse.cli.console import (
-    UsageProblem,
-    complain,
-    json_line,
-    reason,
-    stdout,
-)
+from cosparse.cli.console import UsageProblem, complain, json_line, reason, stdout
 from cosparse.cli.on_cluster import connected, in_zarr
 from cosparse.cli.options import DataRange, Force, Json, Scheduler
 from cosparse.cli.progress import Bar, View, sparkline
@@ -63,74 +58,56 @@ def learn(
     stack every page is used. No ground truth is needed. A picture of the atoms
     is written beside the operator.
     """
-    target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
-    check_files(target, drawing, checkpoint, resume, force)
+    target = checked_target(output, checkpoint, resume, force)
     if scheduler is None and any(map(in_zarr, images)):
         scheduler = "local"
     reading = Reading() if scheduler else read_pictures(images, seed, data_range)
     problems = reading.problems
     started = time.perf_counter()
-    try:
-        with contextlib.ExitStack() as stack:
-            patches: Any
-            if scheduler:
-                client = stack.enter_context(connected(scheduler))
-                patches = _on_workers(client, images, size, count, data_range, seed)
-                problems.extend(patches.problems)
-            else:
-                patches = _patches(reading.pictures, size, count, seed)
-            view = stack.enter_context(View("iteration", iterations, _rows))
-            result = cosparse.learn_operator(
-                patches,
-                rows,
-                penalty=penalty,
-                kappa=kappa,
-                mu=mu,
-                settings=cosparse.Settings(iterations=iterations),
-                rng=seed,
-                checkpoint=checkpoint,
-                callback=lambda progress: view(progress, progress.iteration, progress.objective),
-            )
-    except ValueError as error:
-        raise UsageProblem(_as_option(str(error))) from error
-    except KeyboardInterrupt:
-        raise stopped(checkpoint) from None
-    operator = result.operator
-    operator.save(target)
-    write_image(drawing, operator.atoms_image(scale=6))
-    figures: dict[str, Any] = {
-        "output": str(target),
-        "atoms": str(drawing),
+    options = ("rows", "size", "count", "kappa", "mu", "penalty", "checkpoint")
+    with explained(checkpoint, options), contextlib.ExitStack() as stack:
+        patches: Any
+        if scheduler:
+            client = stack.enter_context(connected(scheduler))
+            patches = _on_workers(client, images, size, count, data_range, seed)
+            problems.extend(patches.problems)
+        elif count is not None:
+            patches = cosparse.sample_patches(reading.pictures, size, count, rng=seed, data_range=255)
+        else:
+            patches = sample_up_to(reading.pictures, size, COUNT, rng=seed, data_range=255)
+        view = stack.enter_context(View("iteration", iterations, _rows))
+        result = cosparse.learn_operator(
+            patches,
+            rows,
+            penalty=penalty,
+            kappa=kappa,
+            mu=mu,
+            settings=cosparse.Settings(iterations=iterations),
+            rng=seed,
+            checkpoint=checkpoint,
+            callback=lambda progress: view(progress, progress.iteration, progress.objective),
+        )
+    figures = saved(result.operator, target) | {
         "patches": len(patches),
         **({} if scheduler else {"files": reading.files, "pages": len(reading.pictures), "skipped": reading.skipped}),
         "iterations": result.iterations,
         "objective": float(result.objective),
-        "condition": operator.condition,
-        "coherence": operator.coherence,
+        "condition": result.operator.condition,
+        "coherence": result.operator.coherence,
         "seconds": time.perf_counter() - started,
         "stop": result.stop.value,
     }
-    if json:
-        json_line(figures)
-    else:
-        _tell(figures, operator, target)
-    for problem in problems:
-        complain(problem)
-    if problems:
-        raise typer.Exit(1)
+    course = "{patches} patches{source}, {iterations} iterations, {seconds:.1f} s: {stop}"
+    report(result.operator, figures, course.format(source=_source(figures), **figures), json=json)
+    fail_if(problems)
 
 
-def stopped(checkpoint: str | None) -> KeyboardInterrupt:
-    """What Ctrl-C leaves behind, in words."""
-    kept = f"{checkpoint} keeps the state, --resume goes on from it"
-    return KeyboardInterrupt("stopped; " + (kept if checkpoint else "nothing kept"))
-
-
-def check_files(target: Path, drawing: Path, checkpoint: str | None, resume: bool, force: bool) -> None:
-    """Refuse what would end in a loss, before the work begins."""
+def checked_target(output: str, checkpoint: str | None, resume: bool, force: bool) -> Path:
+    """Where the operator goes; what would end in a loss is refused before the work begins."""
+    target = Path(output)
     if target.suffix != ".safetensors":
         raise UsageProblem(f"{target}: an operator's file ends with .safetensors; name it so")
-    for path in (target, drawing):
+    for path in (target, _drawing(target)):
         if path.is_dir():
             raise UsageProblem(f"{path}: is a folder; name a file in it")
         if path.exists() and not force:
@@ -145,11 +122,25 @@ def check_files(target: Path, drawing: Path, checkpoint: str | None, resume: boo
             if resume
             else f"{checkpoint}: exists; add --resume to go on from it, or remove it"
         )
+    return target
+
+
+@contextlib.contextmanager
+def explained(checkpoint: str | None, options: tuple[str, ...]) -> Iterator[None]:
+    """The library's complaints with the option's name for the argument's, and what Ctrl-C leaves behind, in words."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        raise UsageProblem("--" + text if text.split(":")[0] in options else text) from error
+    except KeyboardInterrupt:
+        kept = f"{checkpoint} keeps the state, --resume goes on from it" if checkpoint else "nothing kept"
+        raise KeyboardInterrupt(f"stopped; {kept}") from None
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Training images: every page as grey on 0..1, of how many files; what failed, and how many could not be read."""
+    """Training images: every page as grey on 0..255, of how many files; what failed, and how many could not be read."""
 
     pictures: list[NDArray[np.float32]] = field(default_factory=list)
     files: int = 0
@@ -176,16 +167,13 @@ def read_pictures(given: list[str], seed: int, data_range: float | None = None) 
             try:
                 pages = _grey_pages(path, data_range)
                 most = MEMORY // len(files) // len(pages)
-                pictures += [_window(page, most, rng) / np.float32(255) for page in pages]
+                pictures += [_window(page, most, rng) for page in pages]
                 used += 1
             except Exception as error:
                 problems.append(reason(error))
             bar.update((number + 1) / len(files), path.name[-40:])
     if not pictures:
-        for problem in problems:
-            complain(problem)
-        complain("no image to learn from")
-        raise typer.Exit(1)
+        fail_if([*problems, "no image to learn from"])
     return Reading(pictures, used, problems, len(unread))
 
 
@@ -205,13 +193,6 @@ def _window(image: NDArray[np.float32], pixels: int, rng: np.random.Generator) -
     return image[top : top + height, left : left + width].copy()
 
 
-def _patches(pictures: list[NDArray[np.float32]], size: int, count: int | None, seed: int) -> NDArray[np.float32]:
-    """As many patches as asked for; if nothing was said, as many as there are up to the default."""
-    if count is not None:
-        return cosparse.sample_patches(pictures, size, count, rng=seed)
-    return sample_up_to(pictures, size, COUNT, rng=seed)
-
-
 def _on_workers(
     client: Any, images: list[str], size: int, count: int | None, data_range: float | None, seed: int
 ) -> Any:
@@ -224,24 +205,6 @@ def _on_workers(
     )
 
 
-def _as_option(text: str) -> str:
-    """An argument's name in the library's message as the option that sets it."""
-    name = text.split(":")[0]
-    options = ("rows", "size", "count", "kappa", "mu", "penalty", "checkpoint")
-    return "--" + text if name in options else text
-
-
-def _tell(figures: dict[str, Any], operator: cosparse.AnalysisOperator, target: Path) -> None:
-    say = stdout()
-    tell_files(operator, target, figures["atoms"])
-    say.print(
-        f"{figures['patches']} patches{_source(figures)}, {figures['iterations']} iterations, "
-        f"{figures['seconds']:.1f} s: {figures['stop']}",
-        soft_wrap=True,
-    )
-    tell_use(target)
-
-
 def _source(figures: dict[str, Any]) -> str:
     """Of how many images, and pages where that is more."""
     if "files" not in figures:
@@ -251,23 +214,42 @@ def _source(figures: dict[str, Any]) -> str:
     return f" from {images}" if pages == files else f" from all {pages} pages of {images}"
 
 
-def tell_files(operator: cosparse.AnalysisOperator, target: Path, drawing: str) -> None:
-    """What was written."""
+def saved(operator: cosparse.AnalysisOperator, target: Path) -> dict[str, Any]:
+    """Write the operator and the picture of its atoms; where they are."""
+    operator.save(target)
+    write_image(_drawing(target), operator.atoms_image(scale=6))
+    return {"output": str(target), "atoms": str(_drawing(target))}
+
+
+def _drawing(target: Path) -> Path:
+    return target.with_suffix(".atoms.png")
+
+
+def report(operator: cosparse.AnalysisOperator, figures: dict[str, Any], course: str, *, json: bool) -> None:
+    """What was written, how it went, and the next command."""
+    if json:
+        json_line(figures)
+        return
     table = Table(show_header=False, box=None, pad_edge=False)
     height, width = operator.patch_shape
     table.add_row(
-        str(target),
+        figures["output"],
         f"{len(operator.matrix)} atoms of {height}x{width}, condition {operator.condition:.2f}, "
         f"coherence {operator.coherence:.2f}",
     )
-    table.add_row(drawing, "their picture")
+    table.add_row(figures["atoms"], "their picture")
     stdout().print(table)
+    stdout().print(course, soft_wrap=True)
+    use = f"Use it:  cosparse denoise photo.png --operator {figures['output']}"
+    stdout().print(use, markup=False, soft_wrap=True)
 
 
-def tell_use(target: Path) -> None:
-    """The next command."""
-    line = f"Use it:  cosparse denoise photo.png --operator {target}"
-    stdout().print(line, markup=False, soft_wrap=True)
+def fail_if(problems: list[str]) -> None:
+    """Say what could not be used, and end with the exit code for it."""
+    for problem in problems:
+        complain(problem)
+    if problems:
+        raise typer.Exit(1)
 
 
 def _rows(progress: LearnProgress, objectives: list[float]) -> list[tuple[str, str]]:

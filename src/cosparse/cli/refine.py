@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import cosparse
-from cosparse.cli.console import UsageProblem, complain, json_line, stdout
-from cosparse.cli.learn import check_files, read_pictures, stopped, tell_files, tell_use
+from cosparse.cli.console import UsageProblem
+from cosparse.cli.learn import checked_target, explained, fail_if, read_pictures, report, saved
 from cosparse.cli.options import DataRange, Force, Json, find_operator
 from cosparse.cli.progress import View, sparkline
-from cosparse.io.picture import write_image
 
 if TYPE_CHECKING:
     from cosparse.refinement import RefineProgress
@@ -42,60 +40,37 @@ def refine(
     OP: where to start, a file, the name of a shipped operator, or dct:7 for the
     cosines of 7x7 patches. IMAGES: clean photographs, a hundred if you can.
     """
-    target, drawing = Path(output), Path(output).with_suffix(".atoms.png")
-    check_files(target, drawing, checkpoint, resume, force)
-    start = _start(operator)
-    levels = _levels(sigma)
+    target = checked_target(output, checkpoint, resume, force)
+    start, levels = _start(operator), _levels(sigma)
     reading = read_pictures(images, seed, data_range)
     started = time.perf_counter()
-    try:
-        with View("step", steps, _rows) as view:
-            result = cosparse.refine_operator(
-                start,
-                reading.pictures,
-                task=[name.strip() for name in task.split(",")],
-                sigma=levels,
-                stride=stride,
-                steps=steps,
-                batch=batch,
-                crop=crop,
-                rate=rate,
-                rng=seed,
-                checkpoint=checkpoint,
-                callback=lambda progress: view(progress, progress.step, progress.loss),
-            )
-    except ValueError as error:
-        text = str(error)
-        options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "checkpoint")
-        raise UsageProblem("--" + text if text.split(":")[0] in options else text) from error
-    except KeyboardInterrupt:
-        raise stopped(checkpoint) from None
-    result.operator.save(target)
-    write_image(drawing, result.operator.atoms_image(scale=6))
-    before = result.validations[0][1]
-    seconds = time.perf_counter() - started
-    if json:
-        figures: dict[str, Any] = {
-            "output": str(target),
-            "atoms": str(drawing),
-            "steps": result.steps,
-            "psnr_before": before,
-            "psnr": result.psnr,
-            "dropped": result.dropped,
-            "seconds": seconds,
-        }
-        json_line(figures)
-    else:
-        tell_files(result.operator, target, str(drawing))
-        stdout().print(
-            f"{result.steps} steps, {seconds:.1f} s: held-out images {before:.2f} dB before, {result.psnr:.2f} dB now",
-            soft_wrap=True,
+    options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "checkpoint")
+    with explained(checkpoint, options), View("step", steps, _rows) as view:
+        result = cosparse.refine_operator(
+            start,
+            reading.pictures,
+            task=[name.strip() for name in task.split(",")],
+            sigma=levels,
+            stride=stride,
+            steps=steps,
+            batch=batch,
+            crop=crop,
+            rate=rate,
+            rng=seed,
+            data_range=255,
+            checkpoint=checkpoint,
+            callback=lambda progress: view(progress, progress.step, progress.loss),
         )
-        tell_use(target)
-    for problem in reading.problems:
-        complain(problem)
-    if reading.problems:
-        raise typer.Exit(1)
+    figures = saved(result.operator, target) | {
+        "steps": result.steps,
+        "psnr_before": result.validations[0][1],
+        "psnr": result.psnr,
+        "dropped": result.dropped,
+        "seconds": time.perf_counter() - started,
+    }
+    course = "{steps} steps, {seconds:.1f} s: held-out images {psnr_before:.2f} dB before, {psnr:.2f} dB now"
+    report(result.operator, figures, course.format(**figures), json=json)
+    fail_if(reading.problems)
 
 
 def _start(name: str) -> cosparse.AnalysisOperator:

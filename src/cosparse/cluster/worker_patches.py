@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
@@ -15,11 +14,12 @@ from cosparse._version import __version__
 from cosparse.cluster.connection import check_workers, gathered, on_worker
 from cosparse.cluster.layout import layout_of
 from cosparse.cluster.sources import OnDisk, as_dask, is_zarr
+from cosparse.identity import digest
 from cosparse.io.find import find_images
 from cosparse.io.picture import read_greys
 from cosparse.kernels.fused import CHUNK
 from cosparse.learning.objective import Matrix, PatchSparsity
-from cosparse.patches import _sample, grey_images
+from cosparse.patches import checked_patches, grey_images, sample_image
 from cosparse.penalty import Penalty
 
 Patches = NDArray[np.float32]
@@ -61,7 +61,7 @@ class ClusterPatches:
         if patches.ndim != 2 or 0 in patches.shape:
             raise ValueError(f"patches: expected (count, pixels), got shape {patches.shape}")
         blocks = patches.rechunk((_whole(partition), -1)).astype(np.float32).to_delayed().ravel()
-        return cls(client, _kept(client, [(_checked, (block,)) for block in blocks]), int(patches.shape[1]))
+        return cls(client, _kept(client, [(checked_patches, (block,)) for block in blocks]), int(patches.shape[1]))
 
     def __len__(self) -> int:
         return self.count
@@ -84,8 +84,7 @@ class ClusterPatches:
 
     def digest(self) -> str:
         """A fingerprint of the patches, for checkpoints."""
-        marks = self._each(lambda part: PatchSparsity(part).digest())
-        return hashlib.blake2b("".join(marks).encode(), digest_size=16).hexdigest()
+        return digest([], *self._each(lambda part: digest([part])))
 
     def gather(self) -> Patches:
         """All patches, in this process's memory."""
@@ -192,12 +191,6 @@ def _kept(client: Any, jobs: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]
     return list(client.compute([run(__version__, work, *arguments) for work, arguments in jobs]))
 
 
-def _checked(block: Any) -> Patches:
-    from cosparse.learning.goal import _checked_patches
-
-    return _checked_patches(block)
-
-
 def _sampled(
     share: list[tuple[Any, int, int]], size: int, wanted: int, data_range: float | None, seed: tuple[int, int]
 ) -> tuple[Patches, list[str]]:
@@ -220,7 +213,7 @@ def _sampled(
                 height = grey.shape[0] - size + 1
                 grey = grey[height * band // bands : height * (band + 1) // bands + size - 1]
             part = -(-quota // (len(pages) - page))
-            found.append(_sample(grey, size, part, generator))
+            found.append(sample_image(grey, size, part, generator))
             missing -= len(found[-1])
             quota -= len(found[-1])
     patches = np.concatenate(found)
@@ -243,8 +236,5 @@ def _summed(patches: Patches, atoms: Matrix, penalty: Penalty) -> tuple[float, M
 
 
 def _added(parts: list[tuple[float, Matrix]]) -> tuple[float, Matrix]:
-    total, gradient = 0.0, np.zeros_like(parts[0][1])
-    for value, part in parts:
-        total += value
-        gradient += part
-    return total, gradient
+    values, gradients = zip(*parts, strict=True)
+    return sum(values), sum(gradients)

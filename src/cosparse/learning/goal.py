@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
-import dataclasses
-import logging
 import math
 import os
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
-from cosparse.checkpoint import load, save
-from cosparse.identity import digest
+from cosparse.checkpoint import Run
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.learning.objective import Objective, PatchSparsity, Sparsity
+from cosparse.keywords import keywords_of, settled
+from cosparse.learning.objective import Objective, TrainingPatches, sparsity_of
 from cosparse.operator import AnalysisOperator, cosine_atoms
 from cosparse.optimize import Oblique, Settings, State, Stop, conjugate_gradient
 from cosparse.optimize.conjugate_gradient import begin
 from cosparse.patches import Rng
 from cosparse.penalty import Penalty
 
-log = logging.getLogger(__name__)
-
 # The weights of h and r for each way of measuring sparsity, chosen on photographs held out of data/train.
 # The paper's values for the paper's penalty.
 WEIGHTS = {("log", False): (4000.0, 0.2), ("pnorm", True): (9000.0, 0.01)}
 
 
-CHECKPOINT_SECONDS = 5.0
+class LearnKeywords(TypedDict, total=False):
+    """The keywords of learn_operator as type checkers and editors see them: the fields of Learning."""
+
+    penalty: str | Penalty
+    kappa: float | None
+    mu: float | None
+    zero_mean: bool
+    start: str | ArrayLike
+    settings: Settings | None
+    rng: Rng
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How to learn; :func:`learn_operator` says what each means."""
+
+    penalty: str | Penalty = "log"
+    kappa: float | None = None
+    mu: float | None = None
+    zero_mean: bool = True
+    start: str | ArrayLike = "random"
+    settings: Settings | None = None
+    rng: Rng = 0
 
 
 @dataclass(frozen=True)
@@ -87,19 +104,14 @@ class LearnProgress:
         return self._operator()
 
 
+@keywords_of(Learning)
 def learn_operator(
-    patches: ArrayLike | Sparsity,
+    patches: TrainingPatches,
     rows: int = 128,
     *,
-    penalty: str | Penalty = "log",
-    kappa: float | None = None,
-    mu: float | None = None,
-    zero_mean: bool = True,
-    start: str | ArrayLike = "random",
-    settings: Settings | None = None,
-    rng: Rng = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     callback: Callable[[LearnProgress], object] | None = None,
+    **settings: Unpack[LearnKeywords],
 ) -> LearnResult:
     """Learn an analysis operator from training patches.
 
@@ -111,9 +123,9 @@ def learn_operator(
 
     Parameters
     ----------
-    patches : (count, n) array
+    patches : (count, n) array, or patches on a cluster
         One patch a row, as :func:`cosparse.sample_patches` gives them. Rows that are not of unit norm are
-        centred and normalised.
+        centred and normalised. Those of ``cosparse.cluster.sample_patches`` stay on their workers.
     rows : int
         Number of atoms k, at least n. The paper finds no gain past 2n.
     penalty : {"log", "pnorm"} or Penalty
@@ -156,9 +168,48 @@ def learn_operator(
     >>> result.operator.shape, result.iterations
     ((24, 16), 20)
     """
-    sparsity = patches if isinstance(patches, Sparsity) else PatchSparsity(_checked_patches(patches))
-    penalty = Penalty.named(penalty)
-    settings = settings or Settings(iterations=400)
+    learning = settled(learn_operator, Learning, settings)
+    objective = _posed(patches, rows, learning)
+    generator = np.random.default_rng(learning.rng)
+    first = _start(learning.start, rows, objective, generator)
+    limits = learning.settings or Settings(iterations=400)
+
+    def asked() -> dict[str, Any]:
+        return {
+            "made": "learn_operator",
+            "version": 3,
+            "rows": rows,
+            "penalty": objective.penalty,
+            "kappa": objective.kappa,
+            "mu": objective.mu,
+            "zero_mean": learning.zero_mean,
+            "start": first,
+            # The iteration limit may grow from one call to the next; the path to it is the same.
+            "settings": replace(limits, iterations=0),
+            "random_state": generator.bit_generator.state,
+            "patches": objective.sparsity,
+        }
+
+    def after_iteration(state: State) -> bool:
+        run.reached(state)
+        if callback is None:
+            return False
+        counts = state.iteration, state.value, state.change, state.evaluations
+        return callback(LearnProgress(*counts, lambda: _operator(objective, state.point))) is True
+
+    run = Run(checkpoint, State, "iteration", asked, lambda: _begun(objective, first))
+    # The small products of each iteration would wake BLAS's own threads, which then spin for a while
+    # on the cores that ours need.
+    with run, one_blas_thread():
+        result = conjugate_gradient(objective, Oblique(), run.state, limits, callback=after_iteration)
+    end = {"iterations": str(result.iterations), "objective": repr(result.value)}
+    operator = _operator(objective, result.point, _provenance(objective, learning) | end)
+    return LearnResult(operator, result.value, result.stop, result.iterations, result.evaluations, result.values)
+
+
+def _posed(patches: TrainingPatches, rows: int, learning: Learning) -> Objective:
+    """What is to be minimised, if it can be learned from these patches."""
+    sparsity, penalty = sparsity_of(patches), Penalty.named(learning.penalty)
     columns = sparsity.columns
     side = math.isqrt(columns)
     if side * side != columns or side < 2:
@@ -171,7 +222,8 @@ def learn_operator(
             "(100,000 are a good number)"
         )
     default_kappa, default_mu = WEIGHTS.get((penalty.form, penalty.square), (None, None))
-    kappa, mu = (default_kappa if kappa is None else kappa), (default_mu if mu is None else mu)
+    kappa = default_kappa if learning.kappa is None else learning.kappa
+    mu = default_mu if learning.mu is None else learning.mu
     if kappa is None or mu is None:
         raise ValueError(
             "kappa, mu: there are no default weights for this penalty; give both, or use "
@@ -179,122 +231,45 @@ def learn_operator(
         )
     if not (kappa > 0 and mu >= 0 and math.isfinite(kappa + mu)):
         raise ValueError(f"kappa, mu: must be positive and not negative, got {kappa!r} and {mu!r}")
+    return Objective(sparsity, penalty, kappa, mu, cosine_atoms(side, side) if learning.zero_mean else None)
 
-    generator = np.random.default_rng(rng)
-    basis = cosine_atoms(side, side) if zero_mean else None
-    objective = Objective(sparsity, penalty, kappa, mu, basis)
-    geometry = Oblique()
-    first = _start(start, rows, side, objective, geometry, generator)
-    fingerprint = {
-        "version": 2,
-        "rows": rows,
-        "penalty": penalty.to_metadata(),
-        "kappa": repr(kappa),
-        "mu": repr(mu),
-        "zero_mean": zero_mean,
-        "start": digest([first]),
-        # The iteration limit may grow from one call to the next; the path to it is the same.
-        "settings": repr(dataclasses.replace(settings, iterations=0)),
-        "random_state": repr(generator.bit_generator.state),
-        "patches": sparsity.digest() if checkpoint is not None else "",
-    }
 
-    def operator_of(x: NDArray[np.float64], provenance: dict[str, str]) -> AnalysisOperator:
-        return AnalysisOperator(objective.atoms(x).astype(np.float32), (side, side), penalty, provenance=provenance)
-
-    state: Any = load(checkpoint, fingerprint) if checkpoint is not None else None
-    if state is None:
-        try:
-            state = begin(objective, geometry, first)
-        except FloatingPointError as problem:
-            raise ValueError("start: two atoms are parallel, or all of them together have not full rank") from problem
-    else:
-        log.info("continuing from %s at iteration %d", checkpoint, state.iteration)
-    latest, written = state, time.monotonic()
-
-    def after_iteration(current: State) -> bool:
-        nonlocal latest, written
-        latest = current
-        if checkpoint is not None and time.monotonic() - written > CHECKPOINT_SECONDS:
-            save(checkpoint, current, fingerprint)
-            written = time.monotonic()
-        if callback is None:
-            return False
-        progress = LearnProgress(
-            current.iteration,
-            current.value,
-            current.change,
-            current.evaluations,
-            lambda: operator_of(current.point, {}),
-        )
-        return callback(progress) is True
-
+def _begun(objective: Objective, first: NDArray[np.float64]) -> State:
     try:
-        # The small products of each iteration would wake BLAS's own threads, which then spin for a while
-        # on the cores that ours need.
-        with one_blas_thread():
-            result = conjugate_gradient(objective, geometry, state, settings, callback=after_iteration)
-    except KeyboardInterrupt:
-        if checkpoint is None:
-            raise
-        save(checkpoint, latest, fingerprint)
-        raise KeyboardInterrupt(
-            f"stopped at iteration {latest.iteration}; {os.fspath(checkpoint)} keeps the state, "
-            "the same call continues from it"
-        ) from None
-    if checkpoint is not None:
-        save(checkpoint, latest, fingerprint)
-    provenance = {
+        return begin(objective, Oblique(), first)
+    except FloatingPointError as problem:
+        raise ValueError("start: two atoms are parallel, or all of them together have not full rank") from problem
+
+
+def _operator(
+    objective: Objective, point: NDArray[np.float64], provenance: dict[str, str] | None = None
+) -> AnalysisOperator:
+    side = math.isqrt(objective.sparsity.columns)
+    atoms = objective.atoms(point).astype(np.float32)
+    return AnalysisOperator(atoms, (side, side), objective.penalty, provenance=provenance or {})
+
+
+def _provenance(objective: Objective, learning: Learning) -> dict[str, str]:
+    """What the operator's file says of how it was learned."""
+    side = math.isqrt(objective.sparsity.columns)
+    return {
         "made": "learn_operator",
         "cosparse": __version__,
-        "patches": f"{sparsity.count} of {side}x{side}",
-        "kappa": repr(kappa),
-        "mu": repr(mu),
-        "zero_mean": str(zero_mean),
-        "start": start if isinstance(start, str) else "given",
-        "seed": repr(rng) if isinstance(rng, int) else "a generator",
-        "iterations": str(result.iterations),
-        "objective": repr(result.value),
+        "patches": f"{objective.sparsity.count} of {side}x{side}",
+        "kappa": repr(objective.kappa),
+        "mu": repr(objective.mu),
+        "zero_mean": str(learning.zero_mean),
+        "start": learning.start if isinstance(learning.start, str) else "given",
+        "seed": repr(learning.rng) if isinstance(learning.rng, int) else "a generator",
     }
-    return LearnResult(
-        operator_of(result.point, provenance),
-        result.value,
-        result.stop,
-        result.iterations,
-        result.evaluations,
-        result.values,
-    )
-
-
-def _checked_patches(patches: ArrayLike) -> NDArray[np.float32]:
-    """Patches as the kernels want them: contiguous float32 rows of unit norm."""
-    array = np.ascontiguousarray(patches, np.float32)
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(f"patches: expected (count, pixels), got shape {array.shape}")
-    norms = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=float))
-    if not np.isfinite(norms).all():
-        raise ValueError("patches: hold NaN or infinite values; remove those rows")
-    means = array.mean(axis=1, keepdims=True, dtype=float)
-    varying = norms**2 - array.shape[1] * means[:, 0] ** 2
-    if not (varying > 1e-10 * norms.max() ** 2).all():
-        raise ValueError("patches: some are constant; remove them (sample_patches leaves them out)")
-    if np.abs(norms - 1).max() > 1e-3:
-        array = array - means.astype(np.float32)
-        norms = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=float))
-        array /= norms[:, None].astype(np.float32)
-    return array
 
 
 def _start(
-    start: str | ArrayLike,
-    rows: int,
-    side: int,
-    objective: Objective,
-    geometry: Oblique,
-    generator: np.random.Generator,
+    start: str | ArrayLike, rows: int, objective: Objective, generator: np.random.Generator
 ) -> NDArray[np.float64]:
     """The initial matrix, in the coordinates being optimised, with unit rows."""
-    dimension = side * side if objective.basis is None else len(objective.basis)
+    geometry, columns = Oblique(), objective.sparsity.columns
+    dimension = columns if objective.basis is None else len(objective.basis)
     if isinstance(start, str):
         if start == "random":
             return geometry.random_point(rows, dimension, generator)
@@ -302,14 +277,13 @@ def _start(
             raise ValueError(f"start: expected 'random', 'dct' or an operator, got {start!r}")
         # The smallest overcomplete cosine set with enough atoms, thinned to their number, and shaken a
         # little: its symmetric atoms would otherwise sit on a saddle.
-        frequencies = math.isqrt(rows) + 1
-        atoms = cosine_atoms(side, frequencies)
+        atoms = cosine_atoms(math.isqrt(columns), math.isqrt(rows) + 1)
         atoms = atoms[np.round(np.linspace(0, len(atoms) - 1, rows)).astype(int)]
         x = objective.coordinates(atoms) + 0.05 * geometry.random_point(rows, dimension, generator)
     else:
         atoms = np.asarray(start, float)
-        if atoms.shape != (rows, side * side) or not np.isfinite(atoms).all():
-            raise ValueError(f"start: expected a finite ({rows}, {side * side}) array, got shape {atoms.shape}")
+        if atoms.shape != (rows, columns) or not np.isfinite(atoms).all():
+            raise ValueError(f"start: expected a finite ({rows}, {columns}) array, got shape {atoms.shape}")
         x = objective.coordinates(atoms)
     norms = np.linalg.norm(x, axis=1, keepdims=True)
     if not norms.min() > 1e-6:

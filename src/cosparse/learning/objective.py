@@ -7,13 +7,14 @@ takes as a step too far.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from cosparse.identity import digest
+from cosparse.patches import checked_patches
 from cosparse.penalty import Penalty
 
 Matrix = NDArray[np.float64]
@@ -52,7 +53,16 @@ class PatchSparsity:
 
     def digest(self) -> str:
         """A fingerprint of the patches, for checkpoints."""
-        return hashlib.blake2b(self.patches.tobytes(), digest_size=16).hexdigest()
+        return digest([self.patches])
+
+
+# What there is to learn from: an array of patches, or those that are kept elsewhere and bring their own J.
+TrainingPatches = ArrayLike | Sparsity
+
+
+def sparsity_of(patches: TrainingPatches) -> Sparsity:
+    """The data term J of the patches; an array's are checked, centred and normalised first."""
+    return patches if isinstance(patches, Sparsity) else PatchSparsity(checked_patches(patches))
 
 
 def rank_penalty(x: Matrix) -> tuple[float, Matrix]:
@@ -99,9 +109,8 @@ class Objective:
     """
 
     def __init__(self, sparsity: Sparsity, penalty: Penalty, kappa: float, mu: float, basis: Matrix | None) -> None:
-        self.sparsity, self.penalty, self.kappa, self.mu, self.basis = (
-            sparsity, penalty, kappa, mu, basis,
-        )  # fmt: skip
+        self.sparsity, self.basis = sparsity, basis
+        self.penalty, self.kappa, self.mu = penalty, kappa, mu
 
     def atoms(self, x: Matrix) -> Matrix:
         """The atoms as patches of pixels."""

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cosparse.io.find import find_images
-from cosparse.learning import learn_operator
+from cosparse.learning.goal import LearnKeywords, learn_operator
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
 from cosparse.patches import sample_patches
 from cosparse.penalty import Penalty
-from cosparse.refinement import refine_operator
+from cosparse.refinement.train import RefineKeywords, refine_operator
 
 HERE = Path(__file__).parent
 
@@ -39,12 +39,9 @@ class Recipe:
     """The arguments of sample_patches and learn_operator."""
 
     size: int
-    rows: int
     count: int
-    kappa: float
-    mu: float
-    nu: float
-    iterations: int
+    rows: int
+    learning: LearnKeywords
     images: str = "scikit-image: " + ", ".join(PHOTOGRAPHS)
 
 
@@ -53,28 +50,23 @@ class Refinement:
     """The arguments of refine_operator. Of the images, numbers 7, 27, 47, ... in the order of names are held out."""
 
     start: str
-    stride: int
-    steps: int
-    sigma: tuple[float, float] = (5.0, 50.0)
-    batch: int = 16
-    crop: int = 72
+    training: RefineKeywords
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
 
 
+def _log(kappa: float, mu: float, iterations: int) -> LearnKeywords:
+    settings = Settings(iterations=iterations, step_tolerance=0)
+    return {"penalty": Penalty.log(3000), "kappa": kappa, "mu": mu, "settings": settings}
+
+
 RECIPES: dict[str, Recipe | Refinement] = {
-    "default": Refinement(start="goal", stride=2, steps=1000),
-    "goal": Recipe(size=8, rows=128, count=100_000, kappa=4000, mu=0.2, nu=3000, iterations=500),
+    "default": Refinement("goal", {"sigma": (5.0, 50.0), "stride": 2, "steps": 1000, "batch": 16, "crop": 72}),
+    "goal": Recipe(size=8, count=100_000, rows=128, learning=_log(kappa=4000, mu=0.2, iterations=500)),
     "goal-large": Recipe(
-        size=12,
-        rows=288,
-        count=150_000,
-        kappa=12000,
-        mu=0.5,
-        nu=3000,
-        iterations=600,
+        size=12, count=150_000, rows=288, learning=_log(kappa=12000, mu=0.5, iterations=600),
         images="the GOAL authors' training images: biker, haus-sonnenstrahl-10, skyline, woman1",
     ),
-}
+}  # fmt: skip
 
 
 def photographs() -> list[Path]:
@@ -102,33 +94,15 @@ def make(name: str, images: Path | None, checkpoint: Path | None = None) -> tupl
 
 def _learn(recipe: Recipe, images: list[Path], checkpoint: Path | None) -> tuple[AnalysisOperator, str]:
     patches = sample_patches(images, recipe.size, recipe.count, rng=0)
-    result = learn_operator(
-        patches,
-        recipe.rows,
-        penalty=Penalty.log(recipe.nu),
-        kappa=recipe.kappa,
-        mu=recipe.mu,
-        settings=Settings(iterations=recipe.iterations, step_tolerance=0),
-        checkpoint=checkpoint,
-    )
+    result = learn_operator(patches, recipe.rows, checkpoint=checkpoint, **recipe.learning)
     return result.operator, f"{result.iterations} iterations, {result.stop.value}"
 
 
 def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[AnalysisOperator, str]:
     files = find_images(folder)
     held_out = files[7::20]
-    kind, _, size = recipe.start.partition(":")
-    result = refine_operator(
-        AnalysisOperator.dct(int(size)) if kind == "dct" else recipe.start,
-        [file for file in files if file not in set(held_out)],
-        sigma=recipe.sigma,
-        stride=recipe.stride,
-        steps=recipe.steps,
-        batch=recipe.batch,
-        crop=recipe.crop,
-        validation=held_out,
-        checkpoint=checkpoint,
-    )
+    training = [file for file in files if file not in set(held_out)]
+    result = refine_operator(recipe.start, training, validation=held_out, checkpoint=checkpoint, **recipe.training)
     curve = ", ".join(f"{step}: {value:.3f}" for step, value in result.validations)
     return result.operator, f"dB on held-out photographs after steps {curve}; {result.dropped} crops dropped"
 

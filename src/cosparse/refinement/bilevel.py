@@ -153,11 +153,11 @@ def solve_positive(
         if size <= limit:
             break
         image = product(direction)
-        bend = float(np.vdot(direction, image))
-        if not bend > 0:
+        curvature = float(np.vdot(direction, image))
+        if not curvature > 0:
             return None
-        answer = answer + np.float32(size / bend) * direction
-        residual = residual - np.float32(size / bend) * image
+        answer = answer + np.float32(size / curvature) * direction
+        residual = residual - np.float32(size / curvature) * image
         size, before = float(np.vdot(residual, residual)), size
         direction = residual + np.float32(size / before) * direction
     return answer

@@ -4,30 +4,91 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
+from cosparse.checkpoint import Run
 from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread, spread
+from cosparse.keywords import keywords_of, settled
 from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.patches import grey_images
-from cosparse.refinement import training_state
 from cosparse.refinement.bilevel import BORDER, Crop, Image, hypergradient, repair
 from cosparse.refinement.damage import TASKS, damage, draw
 from cosparse.refinement.parameters import RATES, Parameters
 from cosparse.refinement.training_state import State
 
-CHECKPOINT_SECONDS = 15.0
+Images = ArrayLike | str | os.PathLike[str] | Iterable[Any]
+
 MOMENTS = (0.9, 0.99)  # of Adam
 WARM_UP = 20  # steps until the rates are reached
 CLIP = 3.0  # a crop's gradient is cut to so many times the median of its batch
 LOOSER = 6.0  # so much larger gradients end the repairs of validation: dB are settled long before hyper-gradients
+
+
+class RefineKeywords(TypedDict, total=False):
+    """The keywords of refine_operator as type checkers and editors see them: the fields of Training."""
+
+    task: str | Sequence[str]
+    sigma: float | Sequence[float] | NDArray[Any]
+    stride: int
+    steps: int
+    batch: int
+    crop: int
+    rate: float
+    validations: int
+    rng: int
+    data_range: float | None
+
+
+@dataclass(frozen=True)
+class Training:
+    """What to train for, and for how long; :func:`refine_operator` says what each means."""
+
+    task: str | Sequence[str] = "denoise"
+    sigma: float | Sequence[float] | NDArray[Any] = 25.0
+    stride: int = 2
+    steps: int = 1000
+    batch: int = 16
+    crop: int = 72
+    rate: float = 1.0
+    validations: int = 10
+    rng: int = 0
+    data_range: float | None = None
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """One or several."""
+        return (self.task,) if isinstance(self.task, str) else tuple(self.task)
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The least and the largest noise, from one number of any kind or two."""
+        levels = np.asarray(self.sigma)
+        if levels.dtype.kind not in "iuf" or levels.shape not in ((), (2,)):
+            raise ValueError(f"sigma: expected a positive number, or two of them in order, got {self.sigma!r}")
+        return float(levels.flat[0]), float(levels.flat[-1])
+
+    def check(self, patch_shape: tuple[int, int]) -> None:
+        """Refuse what cannot be trained."""
+        for task in self.tasks or ("",):
+            if task not in TASKS:
+                raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
+        low, high = self.levels
+        if not 0 < low <= high < np.inf:
+            raise ValueError(f"sigma: expected a positive number, or two of them in order, got {(low, high)!r}")
+        if not 1 <= self.stride <= min(patch_shape):
+            raise ValueError(f"stride: must lie between 1 and the patch size {patch_shape}, got {self.stride!r}")
+        if not 0 < self.rate < np.inf:
+            raise ValueError(f"rate: must be a positive number, got {self.rate!r}")
+        for name, least in {"steps": 1, "batch": 1, "crop": 2 * BORDER + 2, "validations": 1}.items():
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}: must be at least {least}, got {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True)
@@ -84,22 +145,15 @@ class RefineProgress:
         return self._operator()
 
 
+@keywords_of(Training)
 def refine_operator(
     operator: AnalysisOperator | str,
-    images: ArrayLike | str | os.PathLike[str] | Sequence[Any],
+    images: Images,
     *,
-    task: str | Sequence[str] = "denoise",
-    sigma: float | Sequence[float] | NDArray[Any] = 25.0,
-    stride: int = 2,
-    steps: int = 1000,
-    batch: int = 16,
-    crop: int = 72,
-    rate: float = 1.0,
-    validation: ArrayLike | str | os.PathLike[str] | Sequence[Any] | None = None,
-    validations: int = 10,
-    rng: int = 0,
+    validation: Images | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     callback: Callable[[RefineProgress], object] | None = None,
+    **settings: Unpack[RefineKeywords],
 ) -> RefineResult:
     """Train atoms, weights and scales so that repairs come out near the truth.
 
@@ -137,6 +191,8 @@ def refine_operator(
         How many times the held-out images are repaired; the best operator is kept.
     rng : int
         Same seed, same images, same operator.
+    data_range : float, optional
+        The value that stands for white in `images` and `validation`, as for :func:`cosparse.sample_patches`.
     checkpoint : path, optional
         Where to keep the state of the run. If the file exists, the run continues from it and ends with the operator it
         would have had without the interruption.
@@ -162,122 +218,96 @@ def refine_operator(
     >>> result.operator.refined, result.steps
     (True, 2)
     """
+    training = settled(refine_operator, Training, settings)
     start = load_operator(operator) if isinstance(operator, str) else operator
-    tasks = (task,) if isinstance(task, str) else tuple(task)
-    low, high = _levels(sigma)
-    _check(start, tasks, low, high, stride, steps, batch, crop, validations, rate)
-    training, held_out = _split(images, validation, crop)
-    trial = _trials(held_out, tasks, (low, high))
-    shape = start.patch_shape
-    first = Parameters.of(start)
-    fingerprint = {
-        "version": 3,
-        "task": tasks,
-        "sigma": [repr(float(low)), repr(float(high))],
-        "numbers": [stride, steps, batch, crop, validations, rng],
-        "rate": repr(float(rate)),
-        "start": start.digest(),
-        "images": digest(training) + digest(held_out) if checkpoint is not None else "",
-    }
-    state = training_state.load(checkpoint, fingerprint) if checkpoint is not None else None
-    if state is None:
-        state = State.begin(first)
-    written = time.monotonic()
-    moments = {round(k * steps / validations) for k in range(1, validations + 1)}
-    ended = False
-    try:
-        with one_blas_thread():
-            if not state.validations:
-                state = _validated(state, trial, shape, stride)
-            while state.step < steps and not ended:
-                state = _advance(state, training, tasks, (low, high), shape, stride, steps, batch, crop, rate, rng)
-                if state.step in moments:
-                    state = _validated(state, trial, shape, stride)
-                if checkpoint is not None and time.monotonic() - written > CHECKPOINT_SECONDS:
-                    training_state.save(checkpoint, state, fingerprint)
-                    written = time.monotonic()
-                if callback is not None:
-                    current = state.parameters
-                    progress = RefineProgress(
-                        state.step, steps, state.losses[-1], state.validations[-1][1],
-                        lambda current=current: _in_use(current, shape, stride),  # type: ignore[misc]
-                    )  # fmt: skip
-                    ended = callback(progress) is True
-            if state.validations[-1][0] != state.step:
-                state = _validated(state, trial, shape, stride)
-    except KeyboardInterrupt:
-        if checkpoint is None:
-            raise
-        training_state.save(checkpoint, state, fingerprint)
-        raise KeyboardInterrupt(
-            f"stopped at step {state.step}; {os.fspath(checkpoint)} keeps the state, the same call continues from it"
-        ) from None
-    if checkpoint is not None:
-        training_state.save(checkpoint, state, fingerprint)
-    best = max(state.validations, key=lambda pair: pair[1])
+    training.check(start.patch_shape)
+    seen, held_out = _split(images, validation, training)
+
+    def asked() -> dict[str, Any]:
+        return {
+            **vars(training),
+            "made": "refine_operator",
+            "version": 4,
+            "task": training.tasks,
+            "sigma": training.levels,
+            "start": start,
+            "images": digest(seen) + digest(held_out),
+        }
+
+    run = Run(checkpoint, State, "step", asked, lambda: State.begin(Parameters.of(start)))
+    with run, one_blas_thread():
+        _train(run, start.patch_shape, training, seen, _trials(held_out, training), callback)
+    state = run.state
+    step, psnr = max(state.validations, key=lambda pair: pair[1])
+    low, high = training.levels
     provenance = {
         "made": "refine_operator",
         "cosparse": __version__,
-        "task": ", ".join(tasks),
+        "task": ", ".join(training.tasks),
         "sigma": f"{low:g}" if low == high else f"{low:g} to {high:g}",
-        "stride": str(stride),
-        "crops": f"{batch} of {crop}x{crop} in each of {state.step} steps",
-        "images": f"{len(training)}, and {len(held_out)} held out",
-        "seed": str(rng),
-        "validation": f"{best[1]:.4f} dB at step {best[0]}",
+        "stride": str(training.stride),
+        "crops": f"{training.batch} of {training.crop}x{training.crop} in each of {state.step} steps",
+        "images": f"{len(seen)}, and {len(held_out)} held out",
+        "seed": str(training.rng),
+        "validation": f"{psnr:.4f} dB at step {step}",
         "start": start.provenance.get("name", start.provenance.get("made", "given")),
     }
-    return RefineResult(
-        state.best.operator(shape, provenance),
-        best[1],
-        state.step,
-        state.dropped,
-        state.losses,
-        state.validations,
-    )
+    best = state.best.operator(start.patch_shape, provenance)
+    return RefineResult(best, psnr, state.step, state.dropped, state.losses, state.validations)
 
 
-def _advance(
-    state: State,
-    images: list[Image],
-    tasks: tuple[str, ...],
-    sigmas: tuple[float, float],
+def _train(
+    run: Run[State],
     shape: tuple[int, int],
-    stride: int,
-    steps: int,
-    batch: int,
-    crop: int,
-    rate: float,
-    seed: int,
-) -> State:
-    """One step of Adam on a batch of crops. What is drawn depends on the seed and the step alone."""
-    parameters = state.parameters
-    operator = _in_use(parameters, shape, stride)
+    training: Training,
+    images: list[Image],
+    trials: list[Crop],
+    callback: Callable[[RefineProgress], object] | None,
+) -> None:
+    """Take all steps, and validate before the first, a few times on the way, and at the end."""
+    steps, count = training.steps, training.validations
+    moments = {round(k * steps / count) for k in range(1, count + 1)}
+    ended = False
+    if not run.state.validations:
+        run.reached(_validated(run.state, trials, shape, training))
+    while run.state.step < steps and not ended:
+        state = _advance(run.state, images, shape, training)
+        run.reached(_validated(state, trials, shape, training) if state.step in moments else state)
+        if callback is not None:
+            ended = callback(_progress(run.state, shape, training)) is True
+    if run.state.validations[-1][0] != run.state.step:
+        run.reached(_validated(run.state, trials, shape, training))
 
-    def work(crop: Crop) -> tuple[float, dict[str, Any]] | None:
-        answer = hypergradient(crop, operator)
+
+def _progress(state: State, shape: tuple[int, int], training: Training) -> RefineProgress:
+    return RefineProgress(
+        state.step, training.steps, state.losses[-1], state.validations[-1][1],
+        lambda: _in_use(state.parameters, shape, training),
+    )  # fmt: skip
+
+
+def _advance(state: State, images: list[Image], shape: tuple[int, int], training: Training) -> State:
+    """One step of Adam on a batch of crops. What is drawn depends on the seed and the step alone."""
+    parameters, batch, step = state.parameters, training.batch, state.step + 1
+    operator = _in_use(parameters, shape, training)
+    crops = _drawn(images, state.step, training)
+
+    def work(number: int) -> tuple[float, dict[str, NDArray[np.float64]]] | None:
+        answer = hypergradient(crops[number], operator)
         if answer is None or not all(np.isfinite(part).all() for part in answer):
             return None
         return answer[0], parameters.gradient(shape, *answer[1:])
 
-    crops = [
-        draw(
-            images, tasks[(state.step * batch + number) % len(tasks)], sigmas, crop,
-            np.random.default_rng([seed, state.step, number]),
-        )
-        for number in range(batch)
-    ]  # fmt: skip
     # The longest first, so that no core waits for one begun last; added up in the order they were drawn in.
     order = sorted(range(batch), key=lambda number: -crops[number].sigma)
-    found = dict(zip(order, spread(lambda number: work(crops[number]), order), strict=True))
+    found = dict(zip(order, spread(work, order), strict=True))
     results = [result for number in range(batch) if (result := found[number]) is not None]
     dropped = state.dropped + batch - len(results)
     if not results:
-        return dataclasses.replace(state, step=state.step + 1, dropped=dropped, losses=(*state.losses, float("nan")))
+        return dataclasses.replace(state, step=step, dropped=dropped, losses=(*state.losses, float("nan")))
     norms = np.array([np.linalg.norm(gradient["coordinates"]) for _, gradient in results])
     factors = np.minimum(1, CLIP * np.median(norms) / np.maximum(norms, 1e-30)) / len(results)
-    step = state.step + 1
-    decay = 0.5 * (1 + np.cos(np.pi * state.step / steps)) * min(1, step / WARM_UP)
+    decay = 0.5 * (1 + np.cos(np.pi * state.step / training.steps)) * min(1, step / WARM_UP)
     new, first, second = {}, {}, {}
     for name, length in RATES.items():
         gradient = sum(f * g[name] for f, (_, g) in zip(factors, results, strict=True))
@@ -285,26 +315,32 @@ def _advance(
         second[name] = MOMENTS[1] * state.second[name] + (1 - MOMENTS[1]) * gradient**2
         mean = first[name] / (1 - MOMENTS[0] ** step)
         size = np.sqrt(second[name] / (1 - MOMENTS[1] ** step))
-        new[name] = getattr(parameters, name) - decay * rate * length * mean / (size + 1e-12)
+        new[name] = getattr(parameters, name) - decay * training.rate * length * mean / (size + 1e-12)
+    losses = (*state.losses, float(np.mean([value for value, _ in results])))
     return dataclasses.replace(
-        state,
-        parameters=Parameters(**new),
-        first=first,
-        second=second,
-        step=step,
-        dropped=dropped,
-        losses=(*state.losses, float(np.mean([value for value, _ in results]))),
+        state, parameters=Parameters(**new), first=first, second=second, step=step, dropped=dropped, losses=losses
     )
 
 
-def _validated(state: State, crops: list[Crop], shape: tuple[int, int], stride: int) -> State:
+def _drawn(images: list[Image], step: int, training: Training) -> list[Crop]:
+    """A batch of crops, the tasks in turn."""
+    tasks, batch = training.tasks, training.batch
+    return [
+        draw(
+            images, tasks[(step * batch + number) % len(tasks)], training.levels, training.crop,
+            np.random.default_rng([training.rng, step, number]),
+        )
+        for number in range(batch)
+    ]  # fmt: skip
+
+
+def _validated(state: State, crops: list[Crop], shape: tuple[int, int], training: Training) -> State:
     """The state with the held-out images' PSNR, and the parameters if they are the best so far."""
-    operator = _in_use(state.parameters, shape, stride)
+    operator = _in_use(state.parameters, shape, training)
 
     def work(crop: Crop) -> float:
         repaired = repair(crop, operator, looser=LOOSER)
-        inside = (slice(BORDER, -BORDER), slice(BORDER, -BORDER))
-        error = (np.clip(repaired, 0, 255) - crop.truth)[inside]
+        error = (np.clip(repaired, 0, 255) - crop.truth)[BORDER:-BORDER, BORDER:-BORDER]
         return float(10 * np.log10(255**2 / max(float(np.mean(error**2)), 1e-10)))
 
     reached = float(np.mean(spread(work, crops)))
@@ -316,36 +352,37 @@ def _validated(state: State, crops: list[Crop], shape: tuple[int, int], stride: 
     )
 
 
-def _in_use(parameters: Parameters, shape: tuple[int, int], stride: int) -> AnalysisOperator:
+def _in_use(parameters: Parameters, shape: tuple[int, int], training: Training) -> AnalysisOperator:
     """The operator as tasks will use it: they take the stride it was trained at."""
-    return parameters.operator(shape, {"stride": str(stride)})
+    return parameters.operator(shape, {"stride": str(training.stride)})
 
 
-def _trials(images: list[Image], tasks: tuple[str, ...], sigmas: tuple[float, float]) -> list[Crop]:
+def _trials(images: list[Image], training: Training) -> list[Crop]:
     """Every held-out image at every task, at one noise level or three of the range."""
-    levels = sorted({sigmas[0], float(np.sqrt(sigmas[0] * sigmas[1])), sigmas[1]})
+    low, high = training.levels
     return [
         damage(image, task, level, np.random.default_rng([number, 1]))
-        for task in tasks
-        for level in levels
+        for task in training.tasks
+        for level in sorted({low, float(np.sqrt(low * high)), high})
         for number, image in enumerate(images)
     ]
 
 
-def _split(images: Any, validation: Any, crop: int) -> tuple[list[Image], list[Image]]:
-    training = grey_images(images)
+def _split(images: Images, validation: Images | None, training: Training) -> tuple[list[Image], list[Image]]:
+    """The images to train on, and the middles of those held out."""
+    seen = grey_images(images, training.data_range)
     if validation is not None:
-        held_out = grey_images(validation)
+        held_out = grey_images(validation, training.data_range)
     else:
-        if len(training) < 2:
+        if len(seen) < 2:
             raise ValueError("images: at least two are needed, one of them is held out; or give validation")
-        held_out = training[9::10] or training[-1:]
-        training = [image for number, image in enumerate(training) if number % 10 != 9][: len(training) - len(held_out)]
+        held_out = seen[9::10] or seen[-1:]
+        seen = [image for number, image in enumerate(seen) if number % 10 != 9][: len(seen) - len(held_out)]
     smallest = 2 * BORDER + 2
-    for name, pictures in (("images", training), ("validation", held_out)):
+    for name, pictures in (("images", seen), ("validation", held_out)):
         if any(min(picture.shape) < smallest for picture in pictures):
             raise ValueError(f"{name}: every image must be at least {smallest} pixels high and wide")
-    return training, [_centre(image, 3 * crop) for image in held_out]
+    return seen, [_centre(image, 3 * training.crop) for image in held_out]
 
 
 def _centre(image: Image, size: int) -> Image:
@@ -353,31 +390,3 @@ def _centre(image: Image, size: int) -> Image:
     height, width = (min(size, side) for side in image.shape)
     top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
     return np.ascontiguousarray(image[top : top + height, left : left + width])
-
-
-def _levels(sigma: Any) -> tuple[float, float]:
-    """The least and the largest noise, from one number of any kind or two."""
-    levels = np.asarray(sigma)
-    if levels.dtype.kind not in "iuf" or levels.shape not in ((), (2,)):
-        raise ValueError(f"sigma: expected a positive number, or two of them in order, got {sigma!r}")
-    return float(levels.flat[0]), float(levels.flat[-1])
-
-
-def _check(
-    operator: AnalysisOperator, tasks: tuple[str, ...], low: float, high: float, stride: int, steps: int,
-    batch: int, crop: int, validations: int, rate: float,
-) -> None:  # fmt: skip
-    for task in tasks or ("",):
-        if task not in TASKS:
-            raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
-    if not 0 < low <= high < np.inf:
-        raise ValueError(f"sigma: expected a positive number, or two of them in order, got {(low, high)!r}")
-    if not 1 <= stride <= min(operator.patch_shape):
-        raise ValueError(f"stride: must lie between 1 and the patch size {operator.patch_shape}, got {stride!r}")
-    if not 0 < rate < np.inf:
-        raise ValueError(f"rate: must be a positive number, got {rate!r}")
-    for name, value, least in (
-        ("steps", steps, 1), ("batch", batch, 1), ("crop", crop, 2 * BORDER + 2), ("validations", validations, 1),
-    ):  # fmt: skip
-        if value < least:
-            raise ValueError(f"{name}: must be at least {least}, got {value!r}")

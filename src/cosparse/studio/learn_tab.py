@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cosparse
-from cosparse.io.picture import Picture, read_grey
+from cosparse.io.picture import read_grey
 from cosparse.learning import LearnProgress, LearnResult
 from cosparse.operators.make import photographs
-from cosparse.patches import sample_up_to
+from cosparse.patches import grey_images, sample_up_to
 from cosparse.studio import chart
 from cosparse.studio.buttons import RunButtons
 from cosparse.studio.limits import Refused
@@ -76,7 +76,8 @@ class LearnTab:
         room = limits.training_pixels
         for name, data in self.studio.uploads(session, keys):
             try:
-                grey = _grey(open_picture(name, data, limits))
+                picture = open_picture(name, data, limits)
+                (grey,) = grey_images([picture.pixels], picture.data_range)
                 if grey.size > room:
                     most = f"{limits.training_pixels // 1_000_000} megapixels"
                     raise Refused(f"{name}: left out, the pictures are over {most} in all.")
@@ -104,9 +105,9 @@ class LearnTab:
         """Sample, then learn, showing the atoms as they are."""
         patching = news("Taking patches from the pictures…")
         yield {self.status: patching, self.use: gr.update(visible=False), self.figures: ""}
-        images = [grey for _, grey in session.training] or [read_grey(path) / np.float32(255) for path in photographs()]
+        images = [grey for _, grey in session.training] or [read_grey(path) for path in photographs()]
         try:
-            patches = sample_up_to(images, int(side), int(count))
+            patches = sample_up_to(images, int(side), int(count), data_range=255)
         except ValueError as error:
             raise Refused(f"These pictures do not do: {error}.") from None
         objectives: list[float] = []
@@ -166,8 +167,3 @@ class LearnTab:
         """Choose the new operator in Repair, and go there."""
         choices = operator_choices(session)
         return {self.operator: gr.update(choices=choices, value=name), self.tabs: gr.Tabs(selected="repair")}
-
-
-def _grey(picture: Picture) -> Grey:
-    work = picture.working / np.float32(255)
-    return work if work.ndim == 2 else np.asarray(work @ np.array([0.2125, 0.7154, 0.0721], np.float32))
