@@ -21,7 +21,7 @@ def keywords_of(kind: type) -> Callable[[Function], Function]:
             inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
             for field in fields(kind)
         ]
-        ordered = sorted([*more, *own], key=lambda one: one.kind)  # those by position stay first
+        ordered = sorted([*own, *more], key=lambda one: one.kind)  # those by position stay first
         function.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
         return function
 
@@ -30,9 +30,9 @@ def keywords_of(kind: type) -> Callable[[Function], Function]:
 
 def settled(function: Callable[..., Any], kind: Callable[..., Settings], given: Mapping[str, object]) -> Settings:
     """The settings object of the keywords that a function was given; one that it does not know raises."""
-    known = inspect.signature(function).parameters
+    known = inspect.signature(kind).parameters
     for name in given:
         if name not in known:
-            takes = ", ".join(known)
+            takes = ", ".join(inspect.signature(function).parameters)
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}; it takes {takes}")
     return kind(**given)

@@ -215,5 +215,5 @@ def test_tasks_are_known_by_their_names():
 
 @pytest.mark.parametrize("task", REPAIRS)
 def test_a_keyword_that_is_none_is_refused_by_name(task):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'data_rnge'; there are also .*data_range"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'data_rnge'; it takes .*data_range"):
         REPAIRS[task](SQUARE, data_rnge=1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.io.values import checked_range
+from cosparse.keywords import keywords_of, settled
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
@@ -18,7 +19,6 @@ from cosparse.reconstruction.measurement import dot_gap
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import accepted
 from cosparse.reconstruction.stages import Quality, checked_quality, last_settings, plan
 from cosparse.reconstruction.start import first_image, nearest
 from cosparse.reconstruction.watch import Callback, Watch
@@ -26,14 +26,25 @@ from cosparse.reconstruction.watch import Callback, Watch
 NEARLY = 0.03  # data ranges: a first image so near to [0, data_range] is taken to lie there
 
 
-class Measured(TypedDict, total=False):
-    """The rarer keywords of :func:`reconstruct`."""
+class MeasuredKeywords(TypedDict, total=False):
+    """Keywords of :func:`reconstruct` as type checkers and editors see them: the fields of Measured."""
 
     bounds: Bounds
     data_range: float
     start: ArrayLike | None
     settings: Settings | None
     adjoint_tolerance: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The rarer settings of :func:`reconstruct`, which says what each means."""
+
+    bounds: Bounds = "auto"
+    data_range: float = 1.0
+    start: ArrayLike | None = None
+    settings: Settings | None = None
+    adjoint_tolerance: float = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +91,7 @@ class Reconstruction:
     bounds: Pair | None
 
 
+@keywords_of(Measured)
 def reconstruct(
     y: ArrayLike,
     A: Any,
@@ -90,7 +102,7 @@ def reconstruct(
     weight: float | None = None,
     quality: Quality = "balanced",
     callback: Callback = None,
-    **options: Unpack[Measured],
+    **options: Unpack[MeasuredKeywords],
 ) -> Reconstruction:
     """The image whose measurements are near y and whose patches are sparse.
 
@@ -155,7 +167,7 @@ def reconstruct(
     >>> cosparse.psnr(ramp, result.image) > 35
     True
     """
-    given = accepted(_Given, options)
+    given = settled(reconstruct, Measured, options)
     asked = None if given.bounds == "auto" else stated(given.bounds)
     A, data, shape = _checked(y, A, shape, given.adjoint_tolerance)
     scale, noise = 255.0 / checked_range(np.dtype(float), given.data_range, "data_range"), checked(sigma)
@@ -179,17 +191,6 @@ def reconstruct(
         watch=Watch(callback),
     )
     return _reported(found, A, data, noise * scale, scale)
-
-
-@dataclass(frozen=True)
-class _Given:
-    """Options of :func:`reconstruct`, with what they are by default."""
-
-    bounds: Bounds = "auto"
-    data_range: float = 1.0
-    start: ArrayLike | None = None
-    settings: Settings | None = None
-    adjoint_tolerance: float = 1e-3
 
 
 def _started(start: ArrayLike, scale: float, shape: tuple[int, int]) -> NDArray[np.float32]:

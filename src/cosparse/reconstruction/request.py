@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from inspect import signature
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.keywords import settled
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import flat_conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
@@ -31,11 +31,9 @@ from cosparse.reconstruction.second_pass import filter_groups, parts_of
 from cosparse.reconstruction.stages import Grouping, Quality, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
 
-Kind = TypeVar("Kind")
 
-
-class Layout(TypedDict, total=False):
-    """Keywords of every task: between which values the result lies, and how its array is laid out."""
+class LayoutKeywords(TypedDict, total=False):
+    """Keywords of every task as type checkers and editors see them: the fields of Layout."""
 
     bounds: Bounds
     data_range: float | None
@@ -43,8 +41,8 @@ class Layout(TypedDict, total=False):
     alpha: bool
 
 
-class Common(Layout, total=False):
-    """What can be asked of every task's request."""
+class Common(LayoutKeywords, total=False):
+    """What can be asked of every task's request: the fields of Options."""
 
     operator: AnalysisOperator | str | None
     weight: float | None
@@ -53,26 +51,23 @@ class Common(Layout, total=False):
 
 
 @dataclass(frozen=True)
-class Options:
-    """The same, checked. A `part` of a larger image is not judged by its own range of values."""
+class Layout:
+    """How an array is laid out, and between which values its repair lies; :func:`denoise` says what each means."""
 
-    operator: AnalysisOperator | str | None = None
-    weight: float | None = None
-    quality: str = "balanced"
-    bounds: object = "auto"
+    bounds: Bounds = "auto"
     data_range: float | None = None
     channel_axis: int | None = None
     alpha: bool = False
+
+
+@dataclass(frozen=True)
+class Options(Layout):
+    """What is asked of a task. A `part` of a larger image is not judged by its own range of values."""
+
+    operator: AnalysisOperator | str | None = None
+    weight: float | None = None
+    quality: Quality = "balanced"
     part: bool = False
-
-
-def accepted(kind: Callable[..., Kind], given: Mapping[str, Any]) -> Kind:
-    """Settings made of keywords; refuses those that it does not know."""
-    known = list(signature(kind).parameters)
-    for name in given:
-        if name not in known:
-            raise TypeError(f"unexpected keyword argument {name!r}; there are also {', '.join(known)}")
-    return kind(**given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +182,7 @@ class Request:
 
         Where pixels are not `known`, (n, h, w), there may be NaN.
         """
-        options = accepted(Options, given)
+        options = settled(Options, Options, given)
         checked_quality(options.quality)
         pages, caller = open_image(
             image, options.data_range, options.channel_axis, alpha=options.alpha, nan=known is not None

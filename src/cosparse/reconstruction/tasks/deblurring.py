@@ -8,16 +8,18 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import named_kernel
-from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.watch import Callback
 
 
+@keywords_of(Layout)
 def deblur(
     image: ArrayLike,
     kernel: ArrayLike | str,
@@ -28,7 +30,7 @@ def deblur(
     weight: float | None = None,
     quality: Quality = "balanced",
     callback: Callback = None,
-    **layout: Unpack[Layout],
+    **layout: Unpack[LayoutKeywords],
 ) -> NDArray[Any]:
     """Undo a known blur.
 

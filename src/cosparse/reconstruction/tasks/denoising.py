@@ -8,15 +8,17 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan
 from cosparse.reconstruction.start import smoothed
 from cosparse.reconstruction.watch import Callback
 
 
+@keywords_of(Layout)
 def denoise(
     image: ArrayLike,
     sigma: float | None = None,
@@ -26,7 +28,7 @@ def denoise(
     quality: Quality = "balanced",
     grouping: bool = True,
     callback: Callback = None,
-    **layout: Unpack[Layout],
+    **layout: Unpack[LayoutKeywords],
 ) -> NDArray[Any]:
     """Remove Gaussian noise.
 

@@ -8,16 +8,18 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan, trust
 from cosparse.reconstruction.start import interpolate, smoothed
 from cosparse.reconstruction.watch import Callback
 
 
+@keywords_of(Layout)
 def inpaint(
     image: ArrayLike,
     mask: ArrayLike | None = None,
@@ -28,7 +30,7 @@ def inpaint(
     quality: Quality = "balanced",
     grouping: bool = True,
     callback: Callback = None,
-    **layout: Unpack[Layout],
+    **layout: Unpack[LayoutKeywords],
 ) -> NDArray[Any]:
     """Fill in missing pixels, and with `sigma` denoise the others too.
 

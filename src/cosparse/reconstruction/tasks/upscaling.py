@@ -7,17 +7,19 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Layout, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
 from cosparse.reconstruction.watch import Callback
 
 
+@keywords_of(Layout)
 def upscale(
     image: ArrayLike,
     factor: int,
@@ -27,7 +29,7 @@ def upscale(
     weight: float | None = None,
     quality: Quality = "balanced",
     callback: Callback = None,
-    **layout: Unpack[Layout],
+    **layout: Unpack[LayoutKeywords],
 ) -> NDArray[Any]:
     """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
 
