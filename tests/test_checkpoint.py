@@ -215,6 +215,6 @@ def test_the_whole_state_is_in_the_file(half):
     from safetensors import safe_open
 
     with safe_open(half, framework="numpy") as file:
-        assert {"point", "direction", "gradient", "scalars", "counts", "values"} == set(file.keys())
+        assert {"point", "base", "direction", "gradient", "scalars", "counts", "values", "steps"} == set(file.keys())
         assert file.get_tensor("point").dtype == np.float64
         assert all(word in file.metadata()["settings"] for word in ("random_state", "patches"))

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from cosparse.identity import described, differing
 from cosparse.io.atomic import replacing
-from cosparse.optimize import State
+from cosparse.optimize import State, Step
 
-FORMAT = "cosparse-checkpoint-1"
-_SCALARS = ("value", "step", "optimum", "change")
+FORMAT = "cosparse-checkpoint-2"
+_SCALARS = ("value", "norm", "square", "slope", "guess", "change")
 _COUNTS = ("iteration", "evaluations")
-_ARRAYS = ("point", "gradient", "direction")
+_ARRAYS = ("point", "base", "gradient", "direction")
 
 Arrays = Mapping[str, NDArray[Any]]
 Built = TypeVar("Built")
@@ -28,6 +28,7 @@ def save(path: str | os.PathLike[str], state: State, settings: dict[str, Any]) -
     """Write the state of a learning run and what it belongs to (settings, data digest, random state)."""
     arrays = {name: np.ascontiguousarray(getattr(state, name)) for name in _ARRAYS}
     arrays["values"] = np.array(state.values)
+    arrays["steps"] = np.array([state.beta, *state.step], float)  # None becomes NaN
     arrays["scalars"] = np.array([getattr(state, name) for name in _SCALARS])
     arrays["counts"] = np.array([getattr(state, name) for name in _COUNTS])
     write(path, arrays, FORMAT, settings)
@@ -42,7 +43,9 @@ def _state(arrays: Arrays) -> State:
     fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
     fields |= zip(_SCALARS, arrays["scalars"].tolist(), strict=True)
     fields |= zip(_COUNTS, arrays["counts"].tolist(), strict=True)
-    return State(**fields, values=tuple(arrays["values"].tolist()))
+    numbers: list[Any] = arrays["steps"].tolist()
+    beta, *step = (None if number != number else number for number in numbers)
+    return State(**fields, beta=beta, step=Step(*step), values=tuple(arrays["values"].tolist()))
 
 
 def write(path: str | os.PathLike[str], arrays: Arrays, kind: str, settings: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
-from cosparse.optimize import flat_conjugate_gradient
+from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.planes import Caller, Channel, Pages, Plane, take_apart
@@ -124,7 +124,7 @@ class Request:
         asked = self.asked[number]
         return [] if asked is None else [self.pose(channel, asked) for channel in self._apart(number)[0]]
 
-    def run(self, callback: Callback = None, descend: Descend = flat_conjugate_gradient) -> NDArray[Any]:
+    def run(self, callback: Callback = None, descend: Descend = conjugate_gradient) -> NDArray[Any]:
         """The repaired array; `descend` as in :func:`cosparse.solve`."""
         watch = Watch(callback)
         pages = []
