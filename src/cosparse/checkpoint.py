@@ -43,9 +43,8 @@ def _state(arrays: Arrays) -> State:
     fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
     fields |= zip(_SCALARS, arrays["scalars"].tolist(), strict=True)
     fields |= zip(_COUNTS, arrays["counts"].tolist(), strict=True)
-    numbers: list[Any] = arrays["steps"].tolist()
-    beta, *step = (None if number != number else number for number in numbers)
-    return State(**fields, beta=beta, step=Step(*step), values=tuple(arrays["values"].tolist()))
+    steps: list[Any] = [None if number != number else number for number in arrays["steps"].tolist()]
+    return State(**fields, beta=steps[0], step=Step(*steps[1:]), values=tuple(arrays["values"].tolist()))
 
 
 def write(path: str | os.PathLike[str], arrays: Arrays, kind: str, settings: dict[str, Any]) -> None:
