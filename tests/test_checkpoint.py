@@ -218,7 +218,7 @@ def test_the_whole_state_is_in_the_file(half):
     from safetensors import safe_open
 
     with safe_open(half, framework="numpy") as file:
-        assert {"point", "direction", "gradient"} == set(file.keys())
+        assert {"point", "base", "direction", "gradient"} == set(file.keys())
         assert file.get_tensor("point").dtype == np.float64
         assert all(word in file.metadata()["settings"] for word in ("random_state", "patches"))
         numbers = json.loads(file.metadata()["state"])

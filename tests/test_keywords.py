@@ -29,7 +29,7 @@ def test_help_editors_and_type_checkers_see_the_fields(function, kind, typed):
 
 @pytest.mark.parametrize(("function", "kind", "typed"), FUNCTIONS)
 def test_what_is_not_a_keyword_is_named(function, kind, typed):
-    with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got .*'rats'; it takes .*rng, .*checkpoint"):
+    with pytest.raises(TypeError, match=rf"{function.__name__}\(\) got .*'rats'; it takes .*rng\b"):
         function(np.eye(4), np.eye(4), rats=0.1)
     with pytest.raises(dataclasses.FrozenInstanceError):
         kind().rng = 3

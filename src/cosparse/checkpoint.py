@@ -147,6 +147,8 @@ def _unpacked(kind: type[S], arrays: Arrays, numbers: Mapping[str, Any]) -> S:
     for name, value in values.items():
         if dataclasses.is_dataclass(hints[name]):
             values[name] = hints[name](**value)
+        elif hasattr(hints[name], "_make"):  # a named tuple
+            values[name] = hints[name]._make(value)
     return kind(**values)
 
 

@@ -1,20 +1,20 @@
-"""The two loops: their rules, stops and counts; that one can be taken up anywhere and the other is not misled."""
+"""The loop: its rules, stops and counts, with either way to choose a step length; that it can be taken up anywhere."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cosparse.optimize import Euclidean, Settings, State, Stop, conjugate_gradient, flat_conjugate_gradient
+from cosparse.optimize import Euclidean, Interpolation, LineSearch, Oblique, Settings, Stop, conjugate_gradient
 from cosparse.optimize.conjugate_gradient import RULES, Products, advance, begin
-from cosparse.optimize.line_search import LineSearch
 
 PLAIN = Euclidean()
-either = pytest.mark.parametrize("minimise", [conjugate_gradient, flat_conjugate_gradient])
+either = pytest.mark.parametrize("step_length", [LineSearch, Interpolation])
 
 
 def quadratic(n, seed, spread=10.0):
@@ -63,17 +63,15 @@ def test_the_hybrid_takes_the_smaller_and_never_turns_back():
         assert RULES[rule](Products(new=1.0, old=1.0, gy=1.0, hy=0.0)) == 0.0
 
 
-@pytest.mark.parametrize("guess", ["secant", "previous"])
+@pytest.mark.parametrize(
+    "line_search",
+    [LineSearch("secant"), LineSearch("previous"), Interpolation()],
+    ids=["secant", "previous", "between"],
+)
 @pytest.mark.parametrize("rule", RULES)
-def test_every_rule_finds_the_minimum_of_a_quadratic(rule, guess):
+def test_every_rule_finds_the_minimum_of_a_quadratic(rule, line_search):
     objective, _, minimum = quadratic(12, 0)
-    settings = Settings(
-        iterations=500,
-        step_tolerance=0,
-        gradient_tolerance=1e-7,
-        rule=rule,
-        line_search=LineSearch(guess=guess),
-    )
+    settings = Settings(500, step_tolerance=0, gradient_tolerance=1e-7, rule=rule, line_search=line_search)
     result = conjugate_gradient(objective, PLAIN, np.ones(12), settings)
     assert result.stop is Stop.GRADIENT and result.stop.converged
     assert result.gradient_norm <= 1e-7
@@ -82,9 +80,9 @@ def test_every_rule_finds_the_minimum_of_a_quadratic(rule, guess):
 
 @either
 @pytest.mark.parametrize("rule", RULES)
-def test_down_a_curved_valley(minimise, rule):
-    settings = Settings(iterations=2000, step_tolerance=0, gradient_tolerance=1e-6, rule=rule)
-    result = minimise(rosenbrock, PLAIN, np.array([-1.2, 1.0]), settings)
+def test_down_a_curved_valley(step_length, rule):
+    settings = Settings(2000, step_tolerance=0, gradient_tolerance=1e-6, rule=rule, line_search=step_length())
+    result = conjugate_gradient(rosenbrock, PLAIN, np.array([-1.2, 1.0]), settings)
     assert result.value < 1e-5 * result.values[0]
     np.testing.assert_allclose(result.point, 1, atol=0.01)
 
@@ -99,7 +97,7 @@ def test_the_secant_guess_needs_fewer_evaluations_than_the_papers():
 
 
 @either
-def test_counts_and_values_are_true(minimise):
+def test_counts_and_values_are_true(step_length):
     calls = []
     objective = quadratic(6, 2)[0]
 
@@ -108,7 +106,8 @@ def test_counts_and_values_are_true(minimise):
         return objective(x)
 
     seen = []
-    result = minimise(counted, PLAIN, np.ones(6), Settings(iterations=9, step_tolerance=0), callback=seen.append)
+    settings = Settings(iterations=9, step_tolerance=0, line_search=step_length())
+    result = conjugate_gradient(counted, PLAIN, np.ones(6), settings, callback=seen.append)
     assert result.evaluations == len(calls)
     assert result.iterations == len(seen) == 9
     assert len(result.values) == 10
@@ -128,26 +127,17 @@ def uphill(x):
     ("stop", "objective", "settings", "callback"),
     [
         (Stop.STEP, quadratic(6, 3)[0], Settings(step_tolerance=1e-2), None),
-        (
-            Stop.GRADIENT,
-            quadratic(6, 3)[0],
-            Settings(step_tolerance=0, gradient_tolerance=1e-3),
-            None,
-        ),
-        (
-            Stop.DECREASE,
-            quadratic(6, 3)[0],
-            Settings(step_tolerance=0, decrease_tolerance=1e-3),
-            None,
-        ),
+        (Stop.GRADIENT, quadratic(6, 3)[0], Settings(step_tolerance=0, gradient_tolerance=1e-3), None),
+        (Stop.DECREASE, quadratic(6, 3)[0], Settings(step_tolerance=0, decrease_tolerance=1e-3), None),
         (Stop.ITERATIONS, quadratic(6, 3)[0], Settings(step_tolerance=0, iterations=3), None),
-        (Stop.STALLED, uphill, Settings(line_search=LineSearch(trials=7)), None),
+        (Stop.STALLED, uphill, Settings(), None),
         (Stop.CALLBACK, quadratic(6, 3)[0], Settings(), lambda state: state.iteration == 2),
     ],
     ids=lambda value: value.name if isinstance(value, Stop) else "",
 )
-def test_every_way_to_stop(minimise, stop, objective, settings, callback):
-    result = minimise(objective, PLAIN, np.ones(6), settings, callback=callback)
+def test_every_way_to_stop(step_length, stop, objective, settings, callback):
+    settings = replace(settings, line_search=step_length(trials=7))
+    result = conjugate_gradient(objective, PLAIN, np.ones(6), settings, callback=callback)
     assert result.stop is stop
     assert result.stop.converged is (stop not in (Stop.ITERATIONS, Stop.CALLBACK))
     if stop is Stop.DECREASE:
@@ -160,81 +150,93 @@ def test_every_way_to_stop(minimise, stop, objective, settings, callback):
 
 
 @either
-def test_at_the_minimum_there_is_nothing_to_do(minimise):
-    result = minimise(lambda x: (float(x @ x), 2 * x), PLAIN, np.zeros(3))
+def test_at_the_minimum_there_is_nothing_to_do(step_length):
+    settings = Settings(line_search=step_length())
+    result = conjugate_gradient(lambda x: (float(x @ x), 2 * x), PLAIN, np.zeros(3), settings)
     assert (result.stop, result.iterations, result.evaluations) == (Stop.GRADIENT, 0, 1)
 
 
-@either
-def test_no_iterations_is_the_start(minimise):
+def test_no_iterations_is_the_start():
     objective = quadratic(4, 4)[0]
-    result = minimise(objective, PLAIN, np.ones(4), Settings(iterations=0))
+    result = conjugate_gradient(objective, PLAIN, np.ones(4), Settings(iterations=0))
     assert (result.stop, result.iterations) == (Stop.ITERATIONS, 0)
     np.testing.assert_array_equal(result.point, 1)
 
 
 @either
 @pytest.mark.parametrize("outside", [math.inf, math.nan])
-def test_a_barrier_is_never_crossed(minimise, outside):
+def test_a_barrier_is_never_crossed(step_length, outside):
     def barrier(x):
         if x[0] <= 0:
             return outside, np.full(1, outside)
         return float(x[0] - math.log(x[0])), 1 - 1 / x
 
     # The first trial lands far outside.
-    settings = Settings(step_tolerance=0, gradient_tolerance=1e-8, first_step=1e3)
+    settings = Settings(step_tolerance=0, gradient_tolerance=1e-8, first_step=1e3, line_search=step_length())
     seen = []
-    result = minimise(
-        barrier,
-        PLAIN,
-        np.array([4.0]),
-        settings,
-        callback=lambda state: seen.append(state.point[0]),
-    )
+    result = conjugate_gradient(barrier, PLAIN, np.array([4.0]), settings, callback=seen.append)
     assert result.point[0] == pytest.approx(1)
-    assert min(seen) > 0
+    assert min(state.point[0] for state in seen) > 0
 
 
-@either
-def test_a_start_outside_the_domain_is_an_error(minimise):
+def test_a_start_outside_the_domain_is_an_error():
     for bad in (math.inf, math.nan):
         with pytest.raises(FloatingPointError, match="start"):
-            minimise(lambda x, bad=bad: (bad, x), PLAIN, np.ones(2))
+            conjugate_gradient(lambda x, bad=bad: (bad, x), PLAIN, np.ones(2))
 
 
 def test_a_direction_that_does_not_descend_is_replaced():
-    objective = quadratic(5, 5)[0]
-    state = begin(objective, PLAIN, np.ones(5))
-    lost = State(**{**vars(state), "direction": state.gradient})
-    following = advance(objective, PLAIN, lost, Settings())
-    plain = advance(objective, PLAIN, state, Settings())
-    assert following.value == plain.value < state.value
+    """A step down to a wall: going on, with so much more gradient than before, would be going up it."""
+
+    def wall(x):
+        return (1.0, np.array([-1.0])) if x[0] == 0 else (0.5, np.array([5.0]))
+
+    settings = Settings(rule="fr", line_search=LineSearch())
+    state = advance(wall, PLAIN, begin(wall, PLAIN, np.zeros(1)), settings)
+    assert RULES["fr"](Products(25.0, 1.0, 0.0, 0.0)) * 5 > 25
+    assert (state.beta, state.slope, state.direction.tolist()) == (0.0, -25.0, [-5.0])
 
 
-def test_taken_up_anywhere_it_ends_in_the_same_bits():
-    settings = Settings(iterations=40, step_tolerance=0)
+def on_spheres(x):
+    """Coordinates to the fourth power: as uneven as a unit vector can be is the minimum."""
+    return -float((x**4).sum()), -4 * x**3
+
+
+@either
+@pytest.mark.parametrize(
+    ("objective", "geometry", "start"),
+    [
+        (rosenbrock, PLAIN, np.array([-1.2, 1.0])),
+        (on_spheres, Oblique(), Oblique().random_point(5, 4, np.random.default_rng(0))),
+    ],
+    ids=["plain", "oblique"],
+)
+def test_taken_up_anywhere_it_ends_in_the_same_bits(step_length, objective, geometry, start):
+    settings = Settings(iterations=40, step_tolerance=0, line_search=step_length())
     states = []
-    start = np.array([-1.2, 1.0])
-    whole = conjugate_gradient(rosenbrock, PLAIN, start, settings, callback=states.append)
+    whole = conjugate_gradient(objective, geometry, start, settings, callback=states.append)
+    kept = [state.point.copy() for state in states]
     for state in states[::7]:
-        again = conjugate_gradient(rosenbrock, PLAIN, state, settings)
+        again = conjugate_gradient(objective, geometry, state, settings)
         assert again.point.tobytes() == whole.point.tobytes()
         assert (again.values, again.evaluations) == (whole.values, whole.evaluations)
+    assert all((state.point == point).all() for state, point in zip(states, kept, strict=True))
 
 
 @either
-def test_the_start_is_not_written_to(minimise):
+def test_the_start_is_not_written_to(step_length):
     start = np.ones(5)
     start.flags.writeable = False
-    minimise(quadratic(5, 6)[0], PLAIN, start, Settings(iterations=5))
+    conjugate_gradient(quadratic(5, 6)[0], PLAIN, start, Settings(iterations=5, line_search=step_length()))
 
 
 @either
-def test_float32_stays_float32(minimise):
+def test_float32_stays_float32(step_length):
     def bowl(x):
         return float(x @ x), 2 * x
 
-    result = minimise(bowl, PLAIN, np.ones(4, np.float32), Settings(iterations=3))
+    settings = Settings(iterations=3, line_search=step_length())
+    result = conjugate_gradient(bowl, PLAIN, np.ones(4, np.float32), settings)
     assert result.point.dtype == np.float32
 
 
@@ -242,29 +244,3 @@ def test_float32_stays_float32(minimise):
 def test_settings_are_checked(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         Settings(**bad)
-
-
-@pytest.mark.parametrize(("n", "seed"), [(2, 0), (5, 1), (12, 2), (30, 3)])
-def test_in_flat_space_as_many_steps_as_dimensions_are_enough(n, seed):
-    """On a quadratic the interpolated minima are the true ones, though no trial is; one step more to see that."""
-    objective, _, minimum = quadratic(n, seed, 1.9)  # so even that the parabola is always believed
-    settings = Settings(step_tolerance=0, gradient_tolerance=1e-6, first_step=0.8)
-    result = flat_conjugate_gradient(objective, PLAIN, np.ones(n), settings)
-    assert result.iterations <= n + 2
-    np.testing.assert_allclose(result.point, minimum, atol=1e-5)
-
-
-def test_where_a_parabola_misleads_it_begins_again():
-    """Downhill to a cliff at 1.5: the first trial is at 1, and the slope says to go on to 2."""
-    calls = []
-
-    def cliff(x):
-        calls.append(x[0])
-        return (float(-x[0]) if x[0] < 1.5 else math.inf), np.array([-1.0])
-
-    seen = []
-    settings = Settings(iterations=12, first_step=1.0)
-    result = flat_conjugate_gradient(cliff, PLAIN, np.zeros(1), settings, callback=seen.append)
-    assert max(calls) > 2 and [landing.kept for landing in seen[:2]] == [None, None]
-    assert 1.4 < result.point[0] < 1.5 and (np.diff(result.values) <= 0).all()
-    assert result.evaluations == len(calls)

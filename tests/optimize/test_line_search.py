@@ -1,4 +1,4 @@
-"""Armijo backtracking: what it accepts, where it looks, when it gives up."""
+"""The search along a line by Armijo's rule: what it accepts, where it looks, when it gives up."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cosparse.optimize.line_search import LineSearch
+from cosparse.optimize.line_search import LineSearch, Trial, search
 
 guesses = st.sampled_from(["secant", "previous"])
 
 
-def searched(search, f, slope, t):
+def searched(rule, f, slope, t):
     """Search along the real line from 0; every trial is recorded."""
     tried = []
 
-    def objective(point):
-        tried.append(float(point[0]))
-        return f(float(point[0])), np.zeros(1)
+    def look(t):
+        tried.append(t)
+        return Trial(t, np.array([t]), f(t), np.zeros(1), np.ones(1), 0.0)
 
-    return search.search(objective, lambda t: np.array([t]), f(0.0), slope, t), tried
+    accepted, count = search(rule, look, f(0.0), slope, t, rule.trials)
+    assert count == len(tried)
+    return accepted, tried
 
 
 @given(
@@ -39,11 +41,10 @@ def test_an_accepted_step_meets_the_armijo_condition(guess, shrink, slope_factor
     def quartic(x):
         return a * x + b * x**2 + c * x**3 + d * x**4
 
-    search = LineSearch(guess=guess, shrink=shrink, slope=slope_factor, trials=200)
-    accepted, tried = searched(search, quartic, a, t)
+    rule = LineSearch(guess=guess, shrink=shrink, slope=slope_factor, trials=200)
+    accepted, tried = searched(rule, quartic, a, t)
     assert accepted is not None
     assert accepted.value == quartic(accepted.t) <= slope_factor * accepted.t * a < 0
-    assert accepted.evaluations == len(tried)
     assert tried[0] == t and tried[-1] == accepted.t == accepted.point[0]
     # It is the first that does: every one before it failed.
     assert all(quartic(x) > slope_factor * x * a for x in tried[:-1])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cosparse import AnalysisOperator
-from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
+from cosparse.optimize import Euclidean, Settings, conjugate_gradient
 from cosparse.reconstruction import tasks as reconstruction
 from cosparse.refinement import bilevel
 from cosparse.refinement.damage import TASKS, damage
@@ -22,7 +22,7 @@ def as_the_task(crop, operator):
 
     def descend(energy, geometry, start, settings, **rest):
         seen.append((energy, start))
-        return flat_conjugate_gradient(energy, geometry, start, settings, **rest)
+        return conjugate_gradient(energy, geometry, start, settings, **rest)
 
     own = {"denoise": {}, "inpaint": {"mask": crop.gaps}, "upscale": {"factor": 3}}[crop.task]
     request = reconstruction.TASKS[crop.task].request
@@ -57,7 +57,7 @@ def test_training_ends_where_the_task_does(task, photograph):
     repaired = bilevel.repair(crop, operator)
     energy, start = as_the_task(crop, operator)[-1]
     to_the_end = Settings(iterations=400, step_tolerance=0, decrease_tolerance=1e-9)
-    theirs = flat_conjugate_gradient(energy, Euclidean(), start, to_the_end).point
+    theirs = conjugate_gradient(energy, Euclidean(), start, to_the_end).point
     far = np.sqrt(np.mean((crop.problem(operator).start - theirs) ** 2))
     assert np.sqrt(np.mean((repaired - theirs) ** 2)) < 0.1 < far / 20
 

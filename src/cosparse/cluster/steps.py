@@ -23,16 +23,14 @@ from numpy.typing import NDArray
 
 from cosparse.cluster.vectors import Place, Vector
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, between, flat_conjugate_gradient
+from cosparse.optimize import Euclidean, Result, Settings, State, Stop, between, conjugate_gradient
 from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Request
 
 Array = NDArray[Any]
-Path = list[tuple[float | None, float, float]]
-"""Of one minimisation: what each iteration keeps of the direction before, how long its trial is and how far it goes on,
-as in :class:`cosparse.optimize.Landing`."""
+Path = list[tuple[float | None, float, float]]  # of one minimisation: a :class:`cosparse.optimize.Step` each
 
 
 def follow(paths: Sequence[Path], request: Request) -> Array:
@@ -42,23 +40,23 @@ def follow(paths: Sequence[Path], request: Request) -> Array:
     def walk(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
         path = next(turns, None)
         if path is None:  # no sample had anything to do
-            return flat_conjugate_gradient(energy, geometry, start, settings)
+            return conjugate_gradient(energy, geometry, start, settings)
         base = point = start
         first, gradient = _seen(energy, geometry, start)
         value, direction = first, np.zeros_like(start)
-        for number, (kept, trial, onward) in enumerate(path):
-            if kept is None and number:
+        for number, (beta, trial, length) in enumerate(path):
+            if beta is None and number:
                 base, gradient = point, _seen(energy, geometry, point)[1]
-            direction *= np.float32(kept or 0)
+            direction *= np.float32(beta or 0)
             direction -= gradient
             point = geometry.step(base, direction, trial)
             if number + 1 < len(path):
-                value, landed = _seen(energy, geometry, point)
-                base = geometry.step(base, direction, onward)
-                gradient = between(gradient, landed, onward / trial)
+                value, there = _seen(energy, geometry, point)
+                base = geometry.step(base, direction, length)
+                gradient = between(gradient, there, length / trial)
         if not (np.isfinite(value) and value <= first):
             # Unlike anything in the samples, so that the common steps are too long for it.
-            return flat_conjugate_gradient(energy, geometry, start, settings)
+            return conjugate_gradient(energy, geometry, start, settings)
         return Result(point, value, 0.0, Stop.ITERATIONS, len(path), len(path), (first, value))
 
     return request.run(descend=walk)
@@ -185,6 +183,10 @@ class _Samples:
         """As for plain space."""
         return direction.each(lambda way, at: Euclidean().step(at, way, t), point)
 
+    def transport(self, vector: Vector, point: Vector, direction: Vector, t: float) -> Vector:
+        """As for plain space."""
+        return vector
+
 
 def survey(place: Place, shares: Sequence[Any]) -> list[Path]:
     """The steps of conjugate gradient on all samples together, for each of their minimisations in turn.
@@ -206,9 +208,9 @@ def _walked(space: _Samples, start: Vector, settings: Settings) -> tuple[Path, V
     """The path of one joint minimisation, and where it ends."""
     path: Path = []
 
-    def note(landing: Landing) -> None:
-        path.append((landing.kept, landing.trial, landing.onward))
+    def note(state: State) -> None:
+        path.append(state.step)
 
     vectors: list[Any] = [space.energy, space, start, settings]  # which do what arrays would
-    result: Any = flat_conjugate_gradient(*vectors, callback=note)
+    result: Any = conjugate_gradient(*vectors, callback=note)
     return path, result.point

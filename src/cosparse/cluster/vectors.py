@@ -54,7 +54,7 @@ class OnWorkers:
 
 
 class Vector:
-    """What an array is to :func:`cosparse.optimize.flat_conjugate_gradient`."""
+    """What an array is to :func:`cosparse.optimize.conjugate_gradient`."""
 
     dtype = np.dtype(np.float32)
 

@@ -1,20 +1,22 @@
-"""Conjugate gradient (Algorithm 2): over a geometry, to learn operators, and in flat space, to repair images."""
+"""Conjugate gradient (Algorithm 2): one loop over a geometry, which learns operators and repairs images."""
 
-from cosparse.optimize.conjugate_gradient import Settings, State, conjugate_gradient
+from cosparse.optimize.conjugate_gradient import Settings, State, Step, conjugate_gradient
 from cosparse.optimize.euclidean import Euclidean
-from cosparse.optimize.interpolating import Landing, between, flat_conjugate_gradient
+from cosparse.optimize.interpolating import Interpolation, between
+from cosparse.optimize.line_search import LineSearch
 from cosparse.optimize.oblique import Oblique
 from cosparse.optimize.result import Result, Stop
 
 __all__ = [
     "Euclidean",
-    "Landing",
+    "Interpolation",
+    "LineSearch",
     "Oblique",
     "Result",
     "Settings",
     "State",
+    "Step",
     "Stop",
     "between",
     "conjugate_gradient",
-    "flat_conjugate_gradient",
 ]

@@ -1,36 +1,31 @@
 """Nonlinear conjugate gradient over a geometry (Algorithm 2).
 
-The loop learns operators (geometry: oblique). One iteration is a pure function from :class:`State` to :class:`State`,
-so a run continues from a saved state exactly as if it had never stopped. Images are repaired by the same method as it
-can be done in flat space: see :mod:`cosparse.optimize.interpolating`.
+The loop learns operators (geometry: oblique) and repairs images (geometry: Euclidean). Where to go (an update rule) and
+how far (a :class:`~cosparse.optimize.line_search.StepLength`) know nothing of each other. One iteration is a pure
+function from :class:`State` to :class:`State`, so a run continues from a saved state as if it had never stopped.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
-from numpy.typing import NDArray
-
-from cosparse.optimize.line_search import LineSearch, Objective
+from cosparse.optimize.interpolating import DOUBT, Interpolation, between
+from cosparse.optimize.line_search import Array, StepLength, Trial, search
 from cosparse.optimize.result import Result, Stop
 
-Array = NDArray[Any]
+Objective = Callable[[Array], tuple[float, Array]]
+SPAN = 4  # iterations: over so many a decrease is taken, as single trials come out well or badly
 
 
-class Flat(Protocol):
-    """What there is to know of a flat space."""
+class Geometry(Protocol):
+    """What the loop needs to know of the space it moves in."""
 
     def inner(self, a: Array, b: Array) -> float: ...
     def project(self, point: Array, vector: Array) -> Array: ...
     def step(self, point: Array, direction: Array, t: float) -> Array: ...
-
-
-class Geometry(Flat, Protocol):
-    """What the loop needs to know of the space it moves in, flat or not."""
-
     def transport(self, vector: Array, point: Array, direction: Array, t: float) -> Array: ...
 
 
@@ -89,13 +84,13 @@ class Settings:
     gradient_tolerance : float
         Stop when the norm of the gradient is below this.
     decrease_tolerance : float
-        Stop when an iteration lowers the value by less than this fraction of it.
+        Stop when an iteration, in the mean of the last four, lowers the value by less than this fraction of it.
     rule : {"hybrid", "fr", "hs", "dy"}
         How the old direction enters the new one.
     first_step : float, optional
         Length of the first trial step; without it 1/‖G‖, Eq. (44).
-    line_search : LineSearch
-        How far to go along a direction (Algorithm 1).
+    line_search : Interpolation or LineSearch
+        How far to go along a direction; LineSearch is the paper's Algorithm 1.
     """
 
     iterations: int = 1000
@@ -104,7 +99,7 @@ class Settings:
     decrease_tolerance: float = 0.0
     rule: str = "hybrid"
     first_step: float | None = None
-    line_search: LineSearch = field(default_factory=LineSearch)
+    line_search: StepLength = field(default_factory=Interpolation)
 
     def __post_init__(self) -> None:
         if self.iterations < 0:
@@ -113,82 +108,155 @@ class Settings:
             raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {self.rule!r}")
 
 
-@dataclass(frozen=True)
+class Step(NamedTuple):
+    """An iteration in three numbers, by which it can be repeated.
+
+    Its direction is `beta` times the one before, less the gradient; or if `beta` is None, it began (again) along the
+    steepest way down from the trial before. The trial is `trial` directions from the base, the next base `length`.
+    """
+
+    beta: float | None
+    trial: float
+    length: float
+
+
+@dataclass(frozen=True, eq=False)
 class State:
     """Everything the next iteration depends on.
 
-    `step` is the length of the last step, `optimum` the length its two slopes say it should have had, and
-    `change` how far it moved the point.
+    Attributes
+    ----------
+    point, value, norm
+        The last accepted trial, its value and the norm of its gradient.
+    base, gradient, square
+        Where the next search starts, the gradient there and its square.
+    direction, slope, beta, guess
+        Along which, with what slope at the base, made with which beta, and how long the first trial is (0: not known).
+    step, change
+        The last iteration's numbers, and how far its trial was from its base.
+    iteration, evaluations, values
+        How many, and the values at the start and after every iteration.
     """
 
     point: Array
     value: float
+    norm: float
+    base: Array
     gradient: Array
+    square: float
     direction: Array
-    step: float
-    optimum: float
+    slope: float
+    beta: float | None
+    guess: float
+    step: Step
     change: float
     iteration: int
     evaluations: int
     values: tuple[float, ...]
 
+    @property
+    def interpolated(self) -> bool:
+        """Whether the base is not the last trial: nothing has been evaluated there."""
+        return self.step.length != self.step.trial
+
 
 def begin(objective: Objective, geometry: Geometry, point: Array) -> State:
     """The state before the first iteration: H = -G."""
-    value, slope = objective(point)
+    value, gradient = objective(point)
     if not math.isfinite(value):
         raise FloatingPointError(f"the objective is {value} at the start; start inside its domain")
-    gradient = geometry.project(point, slope)
-    return State(point, value, gradient, -gradient, 0.0, 0.0, math.inf, 0, 1, (value,))
-
-
-def advance(objective: Objective, geometry: Geometry, state: State, settings: Settings) -> State | None:
-    """One iteration: search along the direction, move, turn. None when no step lowers the value."""
-    direction = state.direction
-    slope = geometry.inner(state.gradient, direction)
-    if not slope < 0:  # not a descent direction: start again from the steepest
-        direction = -state.gradient
-        slope = geometry.inner(state.gradient, direction)
-    length = math.sqrt(geometry.inner(direction, direction))
-    if length == 0:
-        return None
-    accepted = settings.line_search.search(
-        objective,
-        lambda t: geometry.step(state.point, direction, t),
-        state.value,
-        slope,
-        _first_trial(state, settings, length),
-    )
-    if accepted is None:
-        return None
-
-    t, point = accepted.t, accepted.point
-    gradient = geometry.project(point, accepted.gradient)
-    carried = geometry.transport(direction, state.point, direction, t)
-    old = geometry.transport(state.gradient, state.point, direction, t)
-    new = geometry.inner(gradient, gradient)
-    new_slope = geometry.inner(gradient, carried)
-    beta = RULES[settings.rule](
-        Products(
-            new=new,
-            old=geometry.inner(old, old),
-            gy=new - geometry.inner(gradient, old),
-            hy=new_slope - geometry.inner(old, carried),
-        )
-    )
-    turned = carried * carried.dtype.type(beta)
-    turned -= gradient
+    gradient = geometry.project(point, gradient)
+    square = geometry.inner(gradient, gradient)
     return State(
         point=point,
-        value=accepted.value,
+        value=value,
+        norm=math.sqrt(square),
+        base=point,
         gradient=gradient,
-        direction=turned,
-        step=t,
-        optimum=secant(t, slope, new_slope),
-        change=t * length,
+        square=square,
+        direction=-gradient,
+        slope=-square,
+        beta=None,
+        guess=0.0,
+        step=Step(None, 0.0, 0.0),
+        change=math.inf,
+        iteration=0,
+        evaluations=1,
+        values=(value,),
+    )
+
+
+def advance(objective: Objective, geometry: Geometry, state: State, settings: Settings) -> State:
+    """One iteration: search along the direction, move, turn.
+
+    If no step lowers the value, the state as it was, but for the evaluations that it took to see that.
+    """
+    first = state.guess or settings.first_step or 1 / math.sqrt(state.square)
+    rule, trial, evaluations = settings.line_search, None, state.evaluations
+
+    def look(t: float) -> Trial:
+        return _trial(objective, geometry, state, t)
+
+    if state.square > 0:  # else on one line all the way, where nothing more can be told from slopes
+        limit = DOUBT if state.interpolated else rule.trials
+        trial, count = search(rule, look, state.value, state.slope, first, limit)
+        evaluations += count
+    if trial is None and state.interpolated:  # misled by a parabola: again from the last trial
+        again = begin(objective, geometry, state.point)
+        state = replace(again, value=state.value, iteration=state.iteration, values=state.values)
+        trial, count = search(rule, look, state.value, state.slope, first, rule.trials)
+        evaluations += 1 + count
+    state = replace(state, evaluations=evaluations)
+    return state if trial is None else _moved(geometry, state, trial, settings)
+
+
+def _trial(objective: Objective, geometry: Geometry, state: State, t: float) -> Trial:
+    """The point `t` directions from the base, and what is there."""
+    point = geometry.step(state.base, state.direction, t)
+    value, gradient = objective(point)
+    direction = geometry.transport(state.direction, state.base, state.direction, t)
+    if not math.isfinite(value):
+        return Trial(t, point, value, gradient, direction, math.nan)
+    gradient = geometry.project(point, gradient)
+    return Trial(t, point, value, gradient, direction, geometry.inner(gradient, direction))
+
+
+def _moved(geometry: Geometry, state: State, trial: Trial, settings: Settings) -> State:
+    """The state after an accepted trial: a base as far along the line as a step goes, and a direction from there."""
+    t, point, line = trial.t, trial.point, (state.base, state.direction)
+    norm = math.sqrt(geometry.inner(trial.gradient, trial.gradient))
+    change = t * math.sqrt(geometry.inner(state.direction, state.direction))
+    optimum = secant(t, state.slope, trial.slope)
+    length = settings.line_search.step(t, optimum)
+    old = geometry.transport(state.gradient, *line, length)
+    base, gradient, carried, slope = point, trial.gradient, trial.direction, trial.slope
+    if length != t:
+        base, carried = geometry.step(*line, length), geometry.transport(state.direction, *line, length)
+        gradient = between(old, geometry.transport(gradient, point, trial.direction, length - t), length / t)
+        slope = state.slope + length / t * (slope - state.slope)
+    new = geometry.inner(gradient, gradient)
+    gy, hy = new - geometry.inner(gradient, old), slope - state.slope
+    beta = RULES[settings.rule](Products(new, state.square, gy, hy))
+    if not beta * slope < new:  # not a descent direction: start again from the steepest
+        beta = 0.0
+    direction = carried * carried.dtype.type(beta)
+    direction -= gradient
+    return State(
+        point=point,
+        value=trial.value,
+        norm=norm,
+        base=base,
+        gradient=gradient,
+        square=new,
+        direction=direction,
+        slope=beta * slope - new,
+        beta=beta,
+        guess=settings.line_search.first_trial(t, optimum),
+        step=Step(state.beta, t, length),
+        change=change,
         iteration=state.iteration + 1,
-        evaluations=state.evaluations + accepted.evaluations,
-        values=(*state.values, accepted.value),
+        evaluations=state.evaluations,
+        values=(*state.values, trial.value),
     )
 
 
@@ -198,13 +266,17 @@ def secant(t: float, before: float, after: float) -> float:
     return min(max(optimum, 0.1 * t), 3 * t)
 
 
-def _first_trial(state: State, settings: Settings, length: float) -> float:
-    """Where the line search starts."""
-    if state.iteration == 0:
-        return settings.first_step or 1 / length  # H = -G here
-    if settings.line_search.guess == "secant":
-        return state.optimum
-    return state.step / settings.line_search.shrink
+def stopped(state: State, settings: Settings) -> Stop | None:
+    """Why there is no further iteration, if so."""
+    if state.norm <= settings.gradient_tolerance:
+        return Stop.GRADIENT
+    if state.change < settings.step_tolerance:
+        return Stop.STEP
+    if state.iteration >= SPAN:
+        decrease = (state.values[-1 - SPAN] - state.value) / SPAN / max(abs(state.value), 1e-300)
+        if decrease < settings.decrease_tolerance:
+            return Stop.DECREASE
+    return Stop.ITERATIONS if state.iteration >= settings.iterations else None
 
 
 def conjugate_gradient(
@@ -220,7 +292,8 @@ def conjugate_gradient(
     Parameters
     ----------
     objective : callable
-        Takes a point; returns its value and Euclidean gradient. Outside its domain the value is infinite.
+        Takes a point; returns its value and Euclidean gradient, in an array that is not used again. Outside its domain
+        the value is infinite.
     callback : callable, optional
         Called with the state after every iteration; returning True ends the run.
 
@@ -231,44 +304,17 @@ def conjugate_gradient(
     >>> def bowl(x): return 0.5 * float(x @ (x * [1.0, 10.0])), x * [1.0, 10.0]
     >>> exactly = Settings(step_tolerance=0, gradient_tolerance=1e-6)
     >>> result = conjugate_gradient(bowl, Euclidean(), np.array([3.0, 1.0]), exactly)
-    >>> result.stop.converged, bool(np.allclose(result.point, 0, atol=1e-4))
+    >>> result.stop.converged, bool(np.allclose(result.point, 0, atol=1e-6))
     (True, True)
     """
     settings = settings or Settings()
     state = start if isinstance(start, State) else begin(objective, geometry, start)
-    stop = None
-    while stop is None:
-        norm = math.sqrt(geometry.inner(state.gradient, state.gradient))
-        if norm <= settings.gradient_tolerance or norm == 0:
-            stop = Stop.GRADIENT
-        elif state.change < settings.step_tolerance:
-            stop = Stop.STEP
-        elif _decrease(state) < settings.decrease_tolerance:
-            stop = Stop.DECREASE
-        elif state.iteration >= settings.iterations:
-            stop = Stop.ITERATIONS
-        else:
-            following = advance(objective, geometry, state, settings)
-            if following is None:
-                stop = Stop.STALLED
-                break
-            state = following
-            if callback is not None and callback(state) is True:
-                stop = Stop.CALLBACK
-    return Result(
-        point=state.point,
-        value=state.value,
-        gradient_norm=math.sqrt(geometry.inner(state.gradient, state.gradient)),
-        stop=stop,
-        iterations=state.iteration,
-        # A search that gave up has used all its trials, and left no state to count them in.
-        evaluations=state.evaluations + settings.line_search.trials * (stop is Stop.STALLED),
-        values=state.values,
-    )
-
-
-def _decrease(state: State) -> float:
-    """The last iteration's decrease as a fraction of the value."""
-    if len(state.values) < 2:
-        return math.inf
-    return (state.values[-2] - state.values[-1]) / max(abs(state.values[-1]), 1e-300)
+    while (stop := stopped(state, settings)) is None:
+        before, state = state.iteration, advance(objective, geometry, state, settings)
+        if state.iteration == before:
+            stop = Stop.STALLED
+            break
+        if callback is not None and callback(state) is True:
+            stop = Stop.CALLBACK
+            break
+    return Result(state.point, state.value, state.norm, stop, state.iteration, state.evaluations, state.values)

@@ -1,32 +1,72 @@
-"""Armijo backtracking along a curve (Algorithm 1)."""
+"""The search along a direction for a trial that is good enough, and Armijo's rule for it (Algorithm 1)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Objective = Callable[[Array], tuple[float, Array]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
-    """An accepted step: its length, where it leads, and how many evaluations finding it took."""
+    """A point `t` directions along a search line: its value, and the gradient, the direction and the slope there."""
 
     t: float
     point: Array
     value: float
     gradient: Array
-    evaluations: int
+    direction: Array
+    slope: float
+
+
+class StepLength(Protocol):
+    """How far to go along a direction. `value` is to be improved on, `slope` is that at the start of the line.
+
+    `optimum` is the length that a trial should have had by the slopes at the start and there.
+    """
+
+    @property
+    def trials(self) -> int:
+        """Evaluations after which a search gives up."""
+
+    def accepts(self, trial: Trial, value: float, slope: float) -> bool:
+        """Whether the trial is good enough."""
+
+    def factor(self, trial: Trial, value: float, slope: float) -> float:
+        """By which the next trial is shorter than one that was not."""
+
+    def step(self, t: float, optimum: float) -> float:
+        """How far along the line the next one starts."""
+
+    def first_trial(self, t: float, optimum: float) -> float:
+        """The length at which the next search starts."""
+
+
+def search(
+    rule: StepLength, look: Callable[[float], Trial], value: float, slope: float, t: float, trials: int
+) -> tuple[Trial | None, int]:
+    """The first trial that is accepted, from `t` on to ever shorter ones, or None; and how many it took.
+
+    A trial outside the domain (a rank lost, two atoms equal) has an infinite or undefined value and is rejected
+    like any other.
+    """
+    for number in range(1, trials + 1):
+        trial = look(t)
+        if rule.accepts(trial, value, slope):
+            return trial, number
+        t *= rule.factor(trial, value, slope)
+        del trial  # its arrays may be as large as pictures
+    return None, trials
 
 
 @dataclass(frozen=True)
 class LineSearch:
-    """Settings of the search.
+    """Armijo backtracking: the next search starts from the accepted trial.
 
     Parameters
     ----------
@@ -56,27 +96,23 @@ class LineSearch:
         if not 0 < self.slope < 0.5:
             raise ValueError(f"slope: must lie in (0, 0.5), got {self.slope!r}")
 
-    def search(
-        self, objective: Objective, curve: Callable[[float], Array], value: float, slope: float, t: float
-    ) -> Trial | None:
-        """The first step length t, t·c1, ... that meets the Armijo condition, or None.
+    def accepts(self, trial: Trial, value: float, slope: float) -> bool:
+        """The Armijo condition."""
+        return trial.value <= value + self.slope * trial.t * slope
 
-        A trial outside the domain (a rank lost, two atoms equal) has an infinite or undefined value and
-        fails the condition like any other.
-        """
-        for trial in range(1, self.trials + 1):
-            point = curve(t)
-            reached, gradient = objective(point)
-            if reached <= value + self.slope * t * slope:
-                return Trial(t, point, reached, gradient, trial)
-            del point, gradient  # each may be as large as a picture
-            t *= self._factor(value, slope, t, reached)
-        return None
-
-    def _factor(self, value: float, slope: float, t: float, reached: float) -> float:
+    def factor(self, trial: Trial, value: float, slope: float) -> float:
+        """c1, or to the minimum of the parabola."""
         if self.guess == "previous":
             return self.shrink
-        excess = reached - value - slope * t
+        excess = trial.value - value - slope * trial.t
         if not math.isfinite(excess) or excess <= 0:
             return 0.5
-        return min(max(-slope * t / (2 * excess), 0.1), self.shrink)
+        return min(max(-slope * trial.t / (2 * excess), 0.1), self.shrink)
+
+    def step(self, t: float, optimum: float) -> float:
+        """To the trial."""
+        return t
+
+    def first_trial(self, t: float, optimum: float) -> float:
+        """By the guess."""
+        return optimum if self.guess == "secant" else t / self.shrink

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.optimize import Euclidean, Landing, Result, Settings, Stop, flat_conjugate_gradient
+from cosparse.optimize import Euclidean, Result, Settings, State, Stop, conjugate_gradient
 from cosparse.reconstruction.energy import Energy, Image, Terms
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.watch import Watch
@@ -63,7 +63,7 @@ def solve(
     settings: Settings | None = None,
     revise: Revise | None = None,
     watch: Watch | None = None,
-    descend: Descend = flat_conjugate_gradient,
+    descend: Descend = conjugate_gradient,
 ) -> Solution:
     """Run through the stages of a problem, each from the last one's result.
 
@@ -134,7 +134,7 @@ def minimise(
     free: NDArray[np.bool_] | None = None,
     revise: Revise | None = None,
     watch: Watch | None = None,
-    descend: Descend = flat_conjugate_gradient,
+    descend: Descend = conjugate_gradient,
 ) -> list[Result]:
     """Minimise energies in turn (a continuation in weight or sharpness), each from the last one's result."""
     watch = watch or Watch()
@@ -145,10 +145,8 @@ def minimise(
             if revise is not None and stage > 0:
                 energy = revise(energy, results[0].point)
 
-            def report(landing: Landing, done: int = done, stage: int = stage, energy: Energy = energy) -> bool:
-                return watch.iteration(
-                    done + landing.iteration, limit, landing.value, landing.point, stage, energy.weight
-                )
+            def report(state: State, done: int = done, stage: int = stage, energy: Energy = energy) -> bool:
+                return watch.iteration(done + state.iteration, limit, state.value, state.point, stage, energy.weight)
 
             result = descend(energy, Euclidean(free), image, settings, callback=report)
             image = result.point

@@ -104,12 +104,12 @@ class Prior:
 
     def prox(self, image: Image, step: float, *, iterations: int = 100) -> Image:
         """argmin over s of ½‖s - image‖² + step·g(s), by conjugate gradient from the image."""
-        from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
+        from cosparse.optimize import Euclidean, Settings, conjugate_gradient
         from cosparse.reconstruction.energy import Energy
 
         start = np.ascontiguousarray(image, np.float32)
         settings = Settings(iterations=iterations, step_tolerance=0.0, decrease_tolerance=1e-7, first_step=0.1)
-        return flat_conjugate_gradient(Energy(self, step, start, bounds=None), Euclidean(), start, settings).point
+        return conjugate_gradient(Energy(self, step, start, bounds=None), Euclidean(), start, settings).point
 
     def sensitivity(self, image: Image, direction: Image) -> tuple[Derivative, Derivative]:
         """The derivatives of <gradient at the image, direction> by the operator's atoms and by its weights."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import settled
 from cosparse.operator import AnalysisOperator, chosen_operator
-from cosparse.optimize import flat_conjugate_gradient
+from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.noise import page_levels
@@ -207,7 +207,7 @@ class Request:
         asked = self.asked[number]
         return [] if asked is None else [self.pose(channel, asked) for channel in self._apart(number)[0]]
 
-    def run(self, callback: Callback = None, descend: Descend = flat_conjugate_gradient) -> NDArray[Any]:
+    def run(self, callback: Callback = None, descend: Descend = conjugate_gradient) -> NDArray[Any]:
         """The repaired array; `descend` as in :func:`cosparse.solve`."""
         watch = Watch(callback)
         pages = []

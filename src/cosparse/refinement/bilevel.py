@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, cg
 
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
@@ -146,18 +147,15 @@ def solve_positive(
     >>> q.tolist()
     [1.0, 2.0]
     """
-    answer, residual = np.zeros_like(right), right
-    direction, size = right, float(np.vdot(right, right))
-    limit = tolerance**2 * size
-    for _ in range(iterations):
-        if size <= limit:
-            break
-        image = product(direction)
-        curvature = float(np.vdot(direction, image))
-        if not curvature > 0:
-            return None
-        answer = answer + np.float32(size / curvature) * direction
-        residual = residual - np.float32(size / curvature) * image
-        size, before = float(np.vdot(residual, residual)), size
-        direction = residual + np.float32(size / before) * direction
-    return answer
+
+    def positive(flat: Image) -> Image:
+        image = product(flat.reshape(right.shape)).ravel()
+        if not flat @ image > 0:
+            raise np.linalg.LinAlgError("not positive definite")
+        return image
+
+    hessian = LinearOperator((right.size, right.size), positive, dtype=right.dtype)
+    try:
+        return np.asarray(cg(hessian, right.ravel(), rtol=tolerance, maxiter=iterations)[0].reshape(right.shape))
+    except np.linalg.LinAlgError:
+        return None
