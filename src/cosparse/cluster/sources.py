@@ -27,16 +27,13 @@ if TYPE_CHECKING:
 
 STRIP = 256 << 20  # bytes: a TIFF whose pieces are larger cannot be read region by region
 TIFF = (".tif", ".tiff")
-LOOKED_AT = 2**20  # values of a float picture, at most about, from which its range is told
+LOOKED_AT = 2**20  # values of a float picture, at most about, from which its range is taken
 
 
-def is_zarr(path: Any) -> bool:
+def is_zarr(path: str | os.PathLike[str]) -> bool:
     """Whether a path names a zarr array: by what is in the folder, or by its ending."""
-    if not isinstance(path, str | os.PathLike):
-        return False
-    place = Path(path)
-    inside = any((place / name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
-    return inside or place.suffix == ".zarr"
+    inside = any(Path(path, name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
+    return inside or Path(path).suffix == ".zarr"
 
 
 class OnDisk:
