@@ -31,7 +31,6 @@ import cosparse
 from cosparse import cluster
 from cosparse.cluster.picture import TiledRepair, Tiling
 from cosparse.cluster.sampling import Sampling
-from cosparse.cluster.sources import OnDisk
 from cosparse.reconstruction import measurement
 
 Case = tuple[str, str, np.ndarray, dict[str, Any]]
@@ -99,7 +98,7 @@ def tiled(task: str, pixels: np.ndarray, options: dict, client: Any, how: Tiling
                 zarr.create_array(paths[name], data=array, chunks=(512, 512))
         mask = paths["mask"] if "mask" in options else None
         given["data_range"] = 255.0
-        report = TiledRepair(task, OnDisk(paths["in"]), mask, paths["out"], how, given).run(client, force=False)
+        report = TiledRepair(task, paths["in"], mask, paths["out"], how, given).run(client, force=False)
         return report.overlap, zarr.open_array(paths["out"], mode="r")[:]
 
 

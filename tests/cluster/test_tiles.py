@@ -24,7 +24,6 @@ from cosparse import cluster
 from cosparse.cluster.page_values import find_extremes
 from cosparse.cluster.picture import TiledRepair, Tiling
 from cosparse.cluster.sampling import Sampling, representative, sampled
-from cosparse.cluster.sources import opened
 from cosparse.cluster.steps import Pieces, find_steps
 from cosparse.cluster.tiles import Assignment, share_of
 from cosparse.io.picture import read_image
@@ -47,7 +46,7 @@ def as_zarr(path, pixels, chunks=70):
 
 def repair_sampled(sampling, task, source, target, client, *, mask=None, tile=1024, **options):
     """As `cluster.repair_picture`, with the steps from other parts of the picture than its size would make them."""
-    return TiledRepair(task, opened(source), mask, target, Tiling(tile, sampling=sampling), options).run(client, False)
+    return TiledRepair(task, source, mask, target, Tiling(tile, sampling=sampling), options).run(client, False)
 
 
 def rms(a, b, scale=1.0):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cosparse.cluster.connection import gathered, may_pass, using, while_staffed
 from cosparse.cluster.layout import ChannelAxis, layout_of, named
 from cosparse.cluster.page import Page
 from cosparse.cluster.sampling import Cell, Sampling
-from cosparse.cluster.sources import TIFF, as_dask, description_of, identity_of, opened, write_tiff
+from cosparse.cluster.sources import TIFF, Source, as_dask, description_of, identity_of, opened, write_tiff
 from cosparse.cluster.tiles import Found, assign, divided, repair_tile
 from cosparse.cluster.unfinished import Unfinished, check_target, write_tile
 from cosparse.identity import described
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 RETRIES = 2  # of a tile that failed
 ACCIDENTS = 16  # tiles: if more fail, something is wrong that does not pass
 AHEAD = 4  # small pages looked at together, for every thread
+Given: TypeAlias = "Source | str | os.PathLike[str]"
 Tile = tuple[int, Cell]  # the number of a page, and where on it
 
 
@@ -86,10 +87,10 @@ class TileReport:
 
 def repair_picture(
     task: str,
-    source: Any,
+    source: Given,
     target: str | os.PathLike[str],
     *,
-    mask: Any = None,
+    mask: Given | None = None,
     tile: int = 1024,
     overlap: int | None = None,
     channel_axis: ChannelAxis = "auto",
@@ -159,18 +160,21 @@ def repair_picture(
 class TiledRepair:
     """One repair: its arrays, its grid, and the folder of its finished tiles."""
 
-    def __init__(self, task: str, source: Any, mask: Any, goal: Path, tiling: Tiling, options: dict[str, Any]) -> None:
-        self.source, self.mask, self.goal, self.tiling = source, opened(mask), goal, tiling
-        self.part = Unfinished(goal)
-        as_dask(source)  # refuses what is no array
-        self.layout = layout_of(source, tiling.channel_axis, tiling.alpha)
+    def __init__(
+        self, task: str, source: Given, mask: Given | None, goal: Path, tiling: Tiling, options: dict[str, Any]
+    ) -> None:
+        self.source, self.mask = opened(source), None if mask is None else opened(mask)
+        self.goal, self.part, self.tiling = goal, Unfinished(goal), tiling
+        as_dask(self.source)  # refuses what is no array
+        self.layout = layout_of(self.source, tiling.channel_axis, tiling.alpha)
         self.pages = self.layout.pages
-        self.work, request = assign(task, options, mask is not None, self.layout, np.dtype(source.dtype))
+        self.dtype: np.dtype[Any] = np.dtype(self.source.dtype)
+        self.work, request = assign(task, options, mask is not None, self.layout, self.dtype)
         self.grid = divided(self.work, request, self.layout.size, tiling.tile, tiling.overlap)
-        self.description = description_of(source).enlarged(self.work.factor)
-        self.array = as_dask(source, self.layout.chunks(self.grid.chunks))
+        self.description = description_of(self.source).enlarged(self.work.factor)
+        self.array = as_dask(self.source, self.layout.chunks(self.grid.chunks))
         self.masks = None
-        if mask is not None:
+        if self.mask is not None:
             masks = as_dask(self.mask, name="mask")
             pages = (*self.layout.leading, *self.layout.size)
             if masks.shape not in (pages, self.layout.size):
@@ -229,7 +233,7 @@ class TiledRepair:
             factor = self.work.factor
             sides = (*(1 for _ in self.layout.leading), *(side[0] * factor for side in self.grid.chunks))
             self.part.create(
-                shape=self.layout.shape(factor), chunks=(*sides, *self.layout.last), dtype=self.source.dtype,
+                shape=self.layout.shape(factor), chunks=(*sides, *self.layout.last), dtype=self.dtype,
                 **self.description.for_zarr(self.array.ndim)[0],
             )  # fmt: skip
         except BaseException:
@@ -254,7 +258,7 @@ class TiledRepair:
 
     def _bounds(self, bounds: Any) -> Pair | None:
         """Between which values the result of a page lies."""
-        return type_bounds(np.dtype(self.source.dtype)) if bounds == "auto" else stated(bounds)
+        return type_bounds(self.dtype) if bounds == "auto" else stated(bounds)
 
     def _tried(
         self, client: Client, found: dict[int, Found], todo: list[Tile], one_more: Callable[[], None], patient: bool

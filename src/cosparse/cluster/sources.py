@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,12 +120,15 @@ class OnDisk:
             return of_tiff(file)
 
 
-def opened(source: Any) -> Any:
+Source: TypeAlias = "OnDisk | da.Array | zarr.Array[Any] | NDArray[Any]"
+
+
+def opened(source: Source | str | os.PathLike[str]) -> Source:
     """A path as what is there; anything else as it is."""
     return OnDisk(source) if isinstance(source, str | os.PathLike) else source
 
 
-def identity_of(source: Any) -> str:
+def identity_of(source: Source) -> str:
     """A name for a picture or a mask as it is now: files by place, sizes and times, arrays by their content."""
     import zarr
     from dask.base import tokenize
@@ -151,7 +154,7 @@ def folder_of(array: zarr.Array[Any]) -> Path | None:
     return Path(archive) if isinstance(archive, str | os.PathLike) and Path(archive).is_file() else None
 
 
-def description_of(source: Any) -> Description:
+def description_of(source: Source) -> Description:
     """What a source says of its pixels."""
     import zarr
 
@@ -175,7 +178,7 @@ def as_dask(source: Any, chunks: tuple[tuple[int, ...], ...] | None = None, *, n
     return found
 
 
-def value_range(client: Client, source: Any, layout: Layout) -> float:
+def value_range(client: Client, source: Source, layout: Layout) -> float:
     """The value of white, as of image files: by the type, of floats by where the bulk of their values lies.
 
     The percentiles are those of every k-th row and column of all pages, about a million values, transparency left out.
