@@ -29,7 +29,8 @@ import made
 
 import cosparse
 from cosparse import cluster
-from cosparse.cluster import page
+from cosparse.cluster.picture import TiledRepair, Tiling
+from cosparse.cluster.sampling import Sampling
 from cosparse.reconstruction import measurement
 
 Case = tuple[str, str, np.ndarray, dict[str, Any]]
@@ -85,7 +86,7 @@ def cases(clean: np.ndarray, fewer: bool) -> Iterator[Case]:
     yield "deblur, Gaussian of 2, noise 2", "deblur", noisy(blurred, 2), {"kernel": kernel, "sigma": 2.0}
 
 
-def tiled(task: str, pixels: np.ndarray, options: dict, client: Any, **how: Any) -> tuple[int, np.ndarray]:
+def tiled(task: str, pixels: np.ndarray, options: dict, client: Any, how: Tiling) -> tuple[int, np.ndarray]:
     """The overlap, and the result by tiles."""
     import zarr
 
@@ -95,10 +96,9 @@ def tiled(task: str, pixels: np.ndarray, options: dict, client: Any, **how: Any)
         for name, array in (("in", pixels), ("mask", options.get("mask"))):
             if array is not None:
                 zarr.create_array(paths[name], data=array, chunks=(512, 512))
-        if "mask" in options:
-            given["mask"] = paths["mask"]
-        how.update(data_range=255.0, client=client)
-        report = cluster.repair_picture(task, paths["in"], paths["out"], **how, **given)
+        mask = paths["mask"] if "mask" in options else None
+        given["data_range"] = 255.0
+        report = TiledRepair(task, paths["in"], mask, paths["out"], how, given).run(client, force=False)
         return report.overlap, zarr.open_array(paths["out"], mode="r")[:]
 
 
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose name holds this")
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    samples = f"{page.SAMPLES} samples"
+    samples = f"{Sampling().samples} samples"
     with cluster.connect() as client:
         for clean, tile, quality, ways in (
             (scene(), 256, "balanced", [(16, 0, "the whole"), (None, 0, "the whole")]),
@@ -120,16 +120,17 @@ def main() -> None:
             (huge(), 1024, "fast", [(None, 0, samples)]),
         ):
             size = f"{clean.size / 1e6:.2g} megapixels"
-            for name, task, pixels, options in cases(clean, fewer=clean.size > page.WHOLE):
+            for name, task, pixels, options in cases(clean, fewer=clean.size > Sampling().whole):
                 options["quality"] = quality
                 if given.only not in f"{name}, {size}":
                     continue
                 arguments = {key: value for key, value in options.items() if key != "mask"}
                 mask = (options["mask"],) if "mask" in options else ()
                 whole = getattr(cosparse, task)(pixels, *mask, data_range=255.0, **arguments)
-                for wanted, page.HELD, steps in ways:
+                for wanted, held, steps in ways:
+                    how = Tiling(tile, wanted, sampling=Sampling(held=held))
                     with made.Watch(client) as watch:
-                        overlap, result = tiled(task, pixels, options, client, tile=tile, overlap=wanted)
+                        overlap, result = tiled(task, pixels, options, client, how)
                     apart = float(np.sqrt(np.mean((result - whole) ** 2)))
                     rows.append(
                         {"case": name, "picture": size, "quality": quality, "steps from": steps, "overlap": overlap,

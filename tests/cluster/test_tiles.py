@@ -21,12 +21,11 @@ from hypothesis.extra.numpy import arrays
 
 import cosparse
 from cosparse import cluster
-from cosparse.cluster.extremes import find_extremes
-from cosparse.cluster.picture import _Job
-from cosparse.cluster.sampling import representative, sampled
-from cosparse.cluster.steps import survey
-from cosparse.cluster.tiles import Work, find_paths, share_of
-from cosparse.cluster.vectors import Here, OnWorkers
+from cosparse.cluster.page_values import find_extremes
+from cosparse.cluster.picture import TiledRepair, Tiling
+from cosparse.cluster.sampling import Sampling, representative, sampled
+from cosparse.cluster.steps import Pieces, find_steps
+from cosparse.cluster.tiles import Assignment, share_of
 from cosparse.io.picture import read_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
@@ -43,6 +42,11 @@ def as_zarr(path, pixels, chunks=70):
     array = zarr.create_array(path, shape=pixels.shape, chunks=sides, dtype=pixels.dtype)
     array[:] = pixels
     return path
+
+
+def repair_sampled(sampling, task, source, target, client, *, mask=None, tile=1024, **options):
+    """As `cluster.repair_picture`, with the steps from other parts of the picture than its size would make them."""
+    return TiledRepair(task, source, mask, target, Tiling(tile, sampling=sampling), options).run(client, False)
 
 
 def rms(a, b, scale=1.0):
@@ -76,13 +80,11 @@ def seam_and_inside(difference, tile):
 
 
 @pytest.mark.parametrize("parts", [False, True], ids=["steps of the whole", "of parts that cover it"])
-def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, monkeypatch, parts):
-    if parts:
-        monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)
-        monkeypatch.setattr("cosparse.cluster.page.COVER", 96)
+def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, parts):
+    sampling = Sampling(whole=4, cover=96) if parts else Sampling()
     for task, pixels, whole, options in cases(scene):
         source, target = as_zarr(tmp_path / f"{task}.zarr", pixels), tmp_path / f"{task}.out.zarr"
-        report = cluster.repair_picture(task, source, target, tile=80, client=local, **options)
+        report = repair_sampled(sampling, task, source, target, local, tile=80, **options)
         result = zarr.open_array(target, mode="r")[:]
         white = 1.0 if pixels.dtype.kind == "f" else np.iinfo(pixels.dtype).max
         assert (result.shape, result.dtype) == (whole.shape, whole.dtype), task
@@ -91,12 +93,11 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, monkeypatc
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path, monkeypatch):
+def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path):
     """Few samples, as of a picture larger than all of them: near the whole's result, and the same on both sides."""
-    for name in ("WHOLE", "HELD", "SAMPLES"):
-        monkeypatch.setattr(f"cosparse.cluster.page.{name}", 4)
+    few = Sampling(whole=4, held=4, samples=4)
     unit = (noisy(scene, 15) / 255).astype(np.float32)
-    cluster.repair_picture("denoise", unit, tmp_path / "out.zarr", sigma=15 / 255, tile=64, client=local)
+    repair_sampled(few, "denoise", unit, tmp_path / "out.zarr", local, sigma=15 / 255, tile=64)
     difference = (zarr.open_array(tmp_path / "out.zarr")[:] - cosparse.denoise(unit, 15 / 255)) * 255
     assert 0 < np.sqrt((difference**2).mean()) < 0.1
     seam, inside = seam_and_inside(difference, 64)
@@ -121,12 +122,12 @@ def test_samples_that_cover_a_picture_give_its_own_steps(scene, task, options):
     pixels = noisy(scene, 8).astype(np.float32)[:150, :200]
     gaps = np.random.default_rng(1).random(pixels.shape) < 0.3 if task == "inpaint" else None
     known = {"data_range": 255.0, "bounds": (0.0, 255.0)}
-    work = Work(task, cosparse.load_operator(), {**options, **known}, colour=False)
+    work = Assignment(task, {**options, **known, "operator": cosparse.load_operator()}, colour=False)
 
-    def steps(side, places):
-        samples = [sampled(place, pixels.shape, side, 32) for place in places]
+    def steps(side, cells):
+        samples = [sampled(cell, pixels.shape, side, 32) for cell in cells]
         masks = [None if gaps is None else gaps[sample.region] for sample in samples]
-        return find_paths(work, [pixels[sample.region] for sample in samples], masks, samples)
+        return find_steps(Pieces(None, [share_of(work, [pixels[one.region] for one in samples], masks, samples)]))
 
     whole = steps(200, [(0, 0)])
     parts = steps(80, [(i, j) for i in range(2) for j in range(3)])
@@ -162,19 +163,19 @@ def test_samples_stand_for_all_places(interest, count):
 def test_gaps_in_the_last_narrow_row_and_column_of_samples_are_seen(local, scene, tmp_path):
     gaps = np.zeros(scene.shape, bool)
     gaps[-1, 5] = gaps[5, -1] = gaps[70, 70] = True
-    job = _Job("inpaint", scene, gaps, tmp_path / "out.zarr", 96, None, {})
-    assert np.argwhere(job.page(0).interest(local, 32)).tolist() == [[0, 8], [2, 2], [5, 0]]
+    repair = TiledRepair("inpaint", scene, gaps, tmp_path / "out.zarr", Tiling(96), {})
+    assert np.argwhere(repair.page(0).interest(local, 32)).tolist() == [[0, 8], [2, 2], [5, 0]]
 
 
-def test_workers_together_find_the_steps_that_one_process_finds(separate, scene):
+def test_workers_together_find_the_steps_that_one_process_finds(separate, scene, monkeypatch):
     """To the last bit, though one is killed on the way; one share of the samples has nothing to do."""
     pixels, gaps = scene.astype(np.float32)[:96, :160], np.random.default_rng(1).random((96, 160)) < 0.3
     gaps[:, 80:] = False
-    known = {"data_range": 255.0, "bounds": None, "quality": "fast"}
-    work = Work("inpaint", cosparse.load_operator(), known, colour=False)
+    known = {"data_range": 255.0, "bounds": None, "quality": "fast", "operator": cosparse.load_operator()}
+    work = Assignment("inpaint", known, colour=False)
     shares = []
-    for place in ((0, 0), (1, 0), (0, 1), (0, 2)):
-        sample = sampled(place, pixels.shape, 48, 0)
+    for cell in ((0, 0), (1, 0), (0, 1), (0, 2)):
+        sample = sampled(cell, pixels.shape, 48, 0)
         shares.append((work, [pixels[sample.region]], [gaps[sample.region]], [sample]))
     victim = separate.worker()
     separate.client.wait_for_workers(3, timeout=WAIT)
@@ -182,25 +183,25 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene)
     kept = [separate.client.submit(share_of, *share, workers=[address], allow_other_workers=True) for share in shares]
     wait(kept)
 
-    class Struck(OnWorkers):
-        told_before = 0
+    gather, calls = Pieces.gather, []
 
-        def told(self, results):
-            self.told_before += 1
-            if self.told_before == 20:
-                victim.kill()
-            return super().told(results)
+    def strike(pieces):
+        calls.append(pieces)
+        if len(calls) == 20:
+            victim.kill()
+        return gather(pieces)
 
-    here = survey(Here(), [share_of(*share) for share in shares])
+    here = find_steps(Pieces(None, [share_of(*share) for share in shares]))
     assert len(here) == 2 and min(map(len, here)) > 5
-    assert survey(Struck(separate.client), kept) == here
+    monkeypatch.setattr(Pieces, "gather", strike)
+    assert find_steps(Pieces(separate.client, kept)) == here
     assert victim.wait(WAIT) == -signal.SIGKILL
 
 
-def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)  # too many pixels for one task, then
+def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path):
     pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
-    report = cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", tile=50, client=local, quality="fast")
+    apart = Sampling(whole=4)  # too many pixels for one task, then
+    report = repair_sampled(apart, "denoise", pixels, tmp_path / "out.zarr", local, tile=50, quality="fast")
     assert report.sigma == pytest.approx(cosparse.estimate_sigma(pixels, channel_axis=-1), rel=1e-3)
 
 
@@ -258,7 +259,7 @@ def stopped(monkeypatch):
 
     def call(*arguments, **options):
         with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stop here"):
-            patch.setattr(_Job, "_finish", fail)
+            patch.setattr(TiledRepair, "_finish", fail)
             cluster.repair_picture(*arguments, **options)
 
     return call
@@ -310,25 +311,22 @@ def test_tiles_of_a_source_that_was_rewritten_are_not_mixed_in(local, scene, tmp
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["in one task", "in parts"])
-def test_bounds_are_those_of_the_whole_picture(local, scene, tmp_path, monkeypatch, whole):
+def test_bounds_are_those_of_the_whole_picture(local, scene, tmp_path, whole):
     """A field that leaves [0, 1] on its left alone: tiles on the right would keep to it, if each were asked."""
-    if not whole:
-        monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)
-        monkeypatch.setattr("cosparse.cluster.page.COVER", 96)
+    sampling = Sampling() if whole else Sampling(whole=4, cover=96)
     unit = (noisy(scene[:96, :200], 12) / 255).astype(np.float32)
     unit = unit / 2 - np.float32(0.5) * (np.arange(200) < 90)
-    for pixels, bounds, more in (
+    cases = (
         (unit, None, {}),
         (unit - np.float32(0.5), None, {}),
         ((scene[:96, :200] / 255).round().astype(np.float32), (0.0, 1.0), {"sigma": 0.1}),
         (unit, (0.2, np.inf), {"bounds": (0.2, None)}),
-    ):
-        options = {"quality": "fast", **more}
-        report = cluster.repair_picture(
-            "denoise", pixels, tmp_path / "out.zarr", tile=64, client=local, force=True, **options
-        )
+    )
+    for number, (pixels, bounds, more) in enumerate(cases):
+        options, target = {"quality": "fast", **more}, tmp_path / f"{number}.zarr"
+        report = repair_sampled(sampling, "denoise", pixels, target, local, tile=64, **options)
         expected = cosparse.denoise(pixels, **options)
-        result = zarr.open_array(tmp_path / "out.zarr")[:]
+        result = zarr.open_array(target)[:]
         assert rms(result, expected, 1 / 255) < 0.05
         assert report.bounds == (bounds,)
         low, high = bounds or (-np.inf, np.inf)
@@ -336,13 +334,12 @@ def test_bounds_are_those_of_the_whole_picture(local, scene, tmp_path, monkeypat
     assert report.data_range == 1.0
 
 
-def test_bounds_by_the_pixels_that_are_known(local, scene, tmp_path, monkeypatch):
-    monkeypatch.setattr("cosparse.cluster.page.WHOLE", 4)
+def test_bounds_by_the_pixels_that_are_known(local, scene, tmp_path):
     pixels = (scene[:96, :160] / 255).astype(np.float32)
     gaps = np.random.default_rng(1).random(pixels.shape) < 0.2
     pixels[gaps] = -5
-    options = {"quality": "fast", "client": local, "tile": 96}
-    report = cluster.repair_picture("inpaint", pixels, tmp_path / "out.zarr", mask=gaps, **options)
+    options = {"quality": "fast", "mask": gaps, "tile": 96}
+    report = repair_sampled(Sampling(whole=4), "inpaint", pixels, tmp_path / "out.zarr", local, **options)
     assert report.bounds == ((0.0, 1.0),)
     expected = cosparse.inpaint(pixels, gaps, quality="fast")
     assert rms(zarr.open_array(tmp_path / "out.zarr")[:], expected, 1 / 255) < 0.05
@@ -454,7 +451,7 @@ def test_axes_and_sizes_of_a_tiff_are_kept_and_what_is_not_is_said(local, scene,
 def attempts(client):
     """How often each tile was begun, of those that failed at least once."""
     log = [(key, finish) for key, _, finish, *_ in client.cluster.scheduler.transition_log]
-    failed = {key for key, finish in log if finish == "erred" and "repair_block" in str(key)}
+    failed = {key for key, finish in log if finish == "erred" and "repair_tile" in str(key)}
     return [sum(one == (key, "processing") for one in log) for key in failed]
 
 
@@ -480,14 +477,14 @@ def test_what_may_pass_is_tried_again(local, scene, tmp_path, monkeypatch):
             raise ConnectionResetError("once")
         return block
 
-    found = _Job._found
+    found = TiledRepair._found
 
     def finding(self, *arguments):
         outcome = found(self, *arguments)
         armed.touch()
         return outcome
 
-    monkeypatch.setattr(_Job, "_found", finding)
+    monkeypatch.setattr(TiledRepair, "_found", finding)
     pixels = da.from_array(scene, chunks=64).map_blocks(read, dtype=scene.dtype)
     cluster.repair_picture("denoise", pixels, tmp_path / "out.zarr", sigma=5, tile=64, client=local, quality="fast")
     assert fired.exists()

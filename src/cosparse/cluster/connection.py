@@ -8,10 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cosparse._version import __version__
 from cosparse.kernels.threads import available_cores, on_this_thread
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 Value = TypeVar("Value")
 PATIENCE = 120.0  # seconds without any worker after which a run ends
@@ -31,7 +34,7 @@ def need_dask() -> None:
 
 
 @contextlib.contextmanager
-def connect(scheduler: str | None = None, *, workers: int | None = None, wait: float = WAIT) -> Iterator[Any]:
+def connect(scheduler: str | None = None, *, workers: int | None = None, wait: float = WAIT) -> Iterator[Client]:
     """A `distributed.Client` of the scheduler at an address, or of a local cluster that ends with it.
 
     Parameters
@@ -78,7 +81,7 @@ def connect(scheduler: str | None = None, *, workers: int | None = None, wait: f
 
 
 @contextlib.contextmanager
-def using(client: Any | None) -> Iterator[Any]:
+def using(client: Client | None) -> Iterator[Client]:
     """The given client, looked at, or a local cluster for as long as it is needed."""
     if client is None:
         with connect() as own:
@@ -91,7 +94,7 @@ def using(client: Any | None) -> Iterator[Any]:
     yield client
 
 
-def check_workers(client: Any) -> None:
+def check_workers(client: Client) -> None:
     """Refuse workers on which another cosparse, or none, is installed."""
 
     def installed() -> str:  # nested, so that it is sent whole: a worker may have nothing to import it from
@@ -111,7 +114,7 @@ def check_workers(client: Any) -> None:
 
 
 @contextlib.contextmanager
-def while_staffed(client: Any, futures: Callable[[], list[Any]]) -> Iterator[None]:
+def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> Iterator[None]:
     """Cancel what is waited for in this block, and say why, if the cluster has been without workers for too long.
 
     Dask itself would wait for ever, in case others come.
@@ -153,7 +156,7 @@ def may_pass(problem: BaseException) -> bool:
     return not isinstance(problem, ValueError | TypeError) and getattr(problem, "errno", None) not in FULL
 
 
-def gathered(client: Any, futures: Any) -> Any:
+def gathered(client: Client, futures: Future[Any] | list[Future[Any]]) -> Any:
     """What a future, or a list of them, gives."""
     with while_staffed(client, lambda: futures if isinstance(futures, list) else [futures]):
         return client.gather(futures)

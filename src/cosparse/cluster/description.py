@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 
+from cosparse.io.pixel_size import PLACES
+
+if TYPE_CHECKING:
+    import tifffile
+    import zarr
+
 AXES = "TZCYXS"  # the letters that ImageJ and OME know, in ImageJ's order
 COUNTED = {"images", "channels", "slices", "frames", "hyperstack", "axes", "shape", "ImageJ"}  # tifffile counts anew
-DRAWN = {"ROI", "Overlays", "Plot"}  # in pixels
 SIZES = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ", "TimeIncrement"}
 LARGE = 3 << 30  # bytes, beyond which a TIFF must be a BigTIFF
 
@@ -28,7 +34,7 @@ class Description:
         A letter for each axis, as tifffile has them; empty if the file does not say.
     kind : str
         "imagej" or "ome", if the file is a TIFF of that kind.
-    told : mapping
+    metadata : mapping
         What it says there, as tifffile's writer wants it: spacing, unit, PhysicalSizeX, ...
     tags : mapping
         Colour profile and resolution, as tifffile's writer wants them.
@@ -40,7 +46,7 @@ class Description:
 
     axes: str = ""
     kind: str = ""
-    told: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: Mapping[str, Any] = field(default_factory=dict)
     names: tuple[str | None, ...] | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -54,17 +60,17 @@ class Description:
         tags = dict(self.tags)
         if "resolution" in tags:
             tags["resolution"] = tuple(factor * value for value in tags["resolution"])
-        told = {name: value for name, value in self.told.items() if name not in DRAWN}
-        told |= {name: told[name] / factor for name in ("PhysicalSizeX", "PhysicalSizeY") if name in told}
-        told |= {name: told[name] * factor for name in ("xorigin", "yorigin") if name in told}
+        metadata = {name: value for name, value in self.metadata.items() if name not in PLACES}
+        metadata |= {name: metadata[name] / factor for name in ("PhysicalSizeX", "PhysicalSizeY") if name in metadata}
+        metadata |= {name: metadata[name] * factor for name in ("xorigin", "yorigin") if name in metadata}
         lost = self.lost
         if self.attributes:
             lost = (*lost, "zarr attributes are kept as they are, also if they tell the size of a pixel")
-        return replace(self, tags=tags, told=told, lost=lost)
+        return replace(self, tags=tags, metadata=metadata, lost=lost)
 
     def for_zarr(self, axes: int) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Arguments of `zarr.create_array`, and what is lost so."""
-        found: dict[str, Any] = {"attributes": {**_plain(self.told), **self.attributes}}
+        found: dict[str, Any] = {"attributes": {**_plain(self.metadata), **self.attributes}}
         lost = list(self.lost)
         if self.zarr_format is not None:
             found["zarr_format"] = self.zarr_format
@@ -91,44 +97,41 @@ class Description:
         fits = bool(letters) and len(set(letters)) == len(letters) and set(letters) <= set(AXES)
         large = int(np.prod(shape)) * dtype.itemsize > LARGE
         opened: dict[str, Any] = {"bigtiff": large}
+        written = {**self.tags, "metadata": {**self.metadata, "axes": letters}}
         if self.kind == "ome" or goal.name.lower().endswith((".ome.tif", ".ome.tiff")):
             if fits:
-                return {**opened, "ome": True}, {**self.tags, "metadata": {**self.told, "axes": letters}}, tuple(lost)
+                return {**opened, "ome": True}, written, tuple(lost)
             lost.append("it is no OME-TIFF: what its axes are is not known")
         if self.kind == "imagej":
             kept = str(dtype) in ("uint8", "uint16", "float32") and (not colour or dtype == np.uint8)
             if fits and kept and not large and sorted(letters, key=AXES.find) == list(letters):
-                return {"imagej": True}, {**self.tags, "metadata": {**self.told, "axes": letters}}, tuple(lost)
+                return {"imagej": True}, written, tuple(lost)
             lost.append("ImageJ's metadata is not kept: such a picture does not fit ImageJ's format")
         named = {"axes": axes} if axes else {}
-        return opened, {**self.tags, "metadata": {**_plain(self.told), **named} if leading else None}, tuple(lost)
+        return opened, {**self.tags, "metadata": {**_plain(self.metadata), **named} if leading else None}, tuple(lost)
 
 
-def of_zarr(array: Any, folder: Path | None) -> Description:
+def of_zarr(array: zarr.Array[Any], folder: Path | None) -> Description:
     """What a zarr array says of itself, and that an OME group about its folder says more."""
     metadata = array.metadata
     names = getattr(metadata, "dimension_names", None)
-    lost: tuple[str, ...] = ()
-    if folder is not None and _is_ome(folder.parent):
-        lost = ("what the OME group about it says (axes, sizes of pixels) is not kept",)
+    lost = ("what the OME group about it says (axes, sizes of pixels) is not kept",)
     return Description(
         names=tuple(names) if names else None, attributes=dict(array.attrs), zarr_format=int(metadata.zarr_format),
-        lost=lost,
+        lost=lost if folder is not None and _is_ome(folder.parent) else (),
     )  # fmt: skip
 
 
 def _is_ome(folder: Path) -> bool:
     for name in ("zarr.json", ".zattrs"):
-        try:
-            told = json.loads((folder / name).read_text())
-            if {"ome", "multiscales"} & set(told.get("attributes", told)):
+        with suppress(OSError, ValueError, AttributeError, TypeError):
+            said = json.loads((folder / name).read_text())
+            if {"ome", "multiscales"} & set(said.get("attributes", said)):
                 return True
-        except (OSError, ValueError, AttributeError, TypeError):
-            continue
     return False
 
 
-def of_tiff(file: Any) -> Description:
+def of_tiff(file: tifffile.TiffFile) -> Description:
     """What an open TIFF says of its first series."""
     series = file.series[0]
     page: Any = series.levels[0].pages[0]
@@ -140,38 +143,31 @@ def of_tiff(file: Any) -> Description:
             tags |= {"resolution": resolution, "resolutionunit": unit}
     axes = "" if set(series.axes) & set("QI") else series.axes
     if file.is_ome:
-        told, kind = _physical(file.ome_metadata), "ome"
+        metadata, kind = _physical(file.ome_metadata), "ome"
         lost: tuple[str, ...] = ("of its OME-XML, only axes and sizes of pixels are kept",)
     elif file.is_imagej:
-        told, kind, lost = _without(file.imagej_metadata or {}), "imagej", ()
+        metadata, kind, lost = _without(file.imagej_metadata or {}), "imagej", ()
     else:
-        told, kind, lost = _without((file.shaped_metadata or [{}])[0] if file.is_shaped else {}), "", ()
+        metadata, kind, lost = _without((file.shaped_metadata or [{}])[0] if file.is_shaped else {}), "", ()
     if len(file.series) > 1:
         lost = (*lost, f"{len(file.series) - 1} more series in the file are left out")
-    return Description(axes, kind, told, tags, lost=lost)
+    return Description(axes, kind, metadata, tags, lost=lost)
 
 
-def _without(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if name not in COUNTED}
+def _without(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in metadata.items() if name not in COUNTED}
 
 
-def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What JSON can hold of it."""
-    return {name: value for name, value in told.items() if isinstance(value, str | int | float | bool)}
+    return {name: value for name, value in metadata.items() if isinstance(value, str | int | float | bool)}
 
 
 def _physical(xml: str | None) -> dict[str, Any]:
     """The sizes of a pixel, with their units."""
-    try:
-        root = ElementTree.fromstring(xml or "")
-    except ElementTree.ParseError:
-        return {}
-    pixels = next((node for node in root.iter() if node.tag.rpartition("}")[2] == "Pixels"), None)
-    if pixels is None:
-        return {}
-    found: dict[str, Any] = {}
-    for name in SIZES & set(pixels.attrib):
-        found[name] = float(pixels.attrib[name])
-        if unit := pixels.get(f"{name}Unit"):
-            found[f"{name}Unit"] = unit
-    return found
+    with suppress(ElementTree.ParseError):
+        for pixels in ElementTree.fromstring(xml or "").iterfind(".//{*}Pixels"):
+            sizes = {name: float(pixels.attrib[name]) for name in SIZES & set(pixels.attrib)}
+            units = {f"{name}Unit": pixels.get(f"{name}Unit") for name in sizes}
+            return {**sizes, **{name: unit for name, unit in units.items() if unit}}
+    return {}

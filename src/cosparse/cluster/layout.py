@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-Page = tuple[int, ...]  # where a page is along the leading axes; () of a single picture
+Index = tuple[int, ...]  # where a page is along the leading axes; () of a single picture
 ChannelAxis = int | None | Literal["auto"]
 
 
@@ -39,7 +39,7 @@ class Layout:
         return () if self.channels is None else (self.channels,)
 
     @property
-    def pages(self) -> list[Page]:
+    def pages(self) -> list[Index]:
         """All of them, in the order of the array."""
         return list(np.ndindex(*self.leading))
 

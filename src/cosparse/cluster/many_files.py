@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cosparse._version import __version__
 from cosparse.cluster.connection import may_pass, on_worker, using, while_staffed
@@ -16,12 +16,15 @@ from cosparse.operator import chosen_operator
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.repair import repair
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 RETRIES = 2
 AHEAD = 4  # tasks known to the scheduler for every thread: a million at once would fill its memory
 
 
 def each(
-    client: Any, work: Callable[[Any], Any], items: Iterable[Any], *, retries: int = RETRIES
+    client: Client, work: Callable[[Any], Any], items: Iterable[Any], *, retries: int = RETRIES
 ) -> Iterator[tuple[Any, Any]]:
     """Every item with what `work` gave for it on some worker, or the exception it ended with, as they come.
 
@@ -42,14 +45,14 @@ def each(
 
 
 def _underway(
-    client: Any, work: Callable[[Any], Any], items: Iterable[Any], retries: int, window: int
+    client: Client, work: Callable[[Any], Any], items: Iterable[Any], retries: int, window: int
 ) -> Iterator[tuple[Any, Any]]:
     """As :func:`each`, so many at a time."""
     from distributed import as_completed
 
     waiting, underway = iter(items), {}
     ready: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
-    shared = client.submit(_itself, work, pure=False)  # sent once to each worker, not along with every item
+    shared = client.submit(lambda: work, pure=False)  # sent once to each worker, not along with every item
 
     def submit() -> None:
         for item in waiting:
@@ -70,10 +73,6 @@ def _underway(
                 submit()
     finally:
         client.cancel(list(ready.futures), force=True)
-
-
-def _itself(work: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return work
 
 
 def _attempt(version: str, work: Callable[[Any], Any], item: Any) -> Any:
@@ -100,7 +99,7 @@ def repair_files(
     *,
     record: str | os.PathLike[str] | None = None,
     retries: int = RETRIES,
-    client: Any = None,
+    client: Client | None = None,
     callback: Callable[[str, Exception | None], object] | None = None,
     **options: Any,
 ) -> FileReport:

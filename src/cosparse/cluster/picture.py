@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-import cosparse
-from cosparse.cluster.care import (
-    FORMAT,
-    RECORD,
-    begun,
-    check,
-    check_target,
-    cleared,
-    explained,
-    naming,
-    write_tile,
-)
+from cosparse._version import __version__
 from cosparse.cluster.connection import gathered, may_pass, using, while_staffed
 from cosparse.cluster.layout import ChannelAxis, layout_of, named
 from cosparse.cluster.page import Page
-from cosparse.cluster.sampling import Cell
-from cosparse.cluster.sources import TIFF, OnDisk, as_dask, description_of, identity_of, write_tiff
-from cosparse.cluster.tiles import Found, Grid, Work, divided, overlap_of, repair_block, unit_of
-from cosparse.identity import described, differing
+from cosparse.cluster.sampling import Cell, Sampling
+from cosparse.cluster.sources import TIFF, Source, as_dask, description_of, identity_of, opened, write_tiff
+from cosparse.cluster.tiles import Found, assign, divided, repair_tile
+from cosparse.cluster.unfinished import Unfinished, check_target, write_tile
+from cosparse.identity import described
 from cosparse.io.atomic import replacing
-from cosparse.io.values import default_range
-from cosparse.operator import chosen_operator
 from cosparse.reconstruction.bounds import Pair, stated, type_bounds
-from cosparse.reconstruction.psf import named_kernel
-from cosparse.reconstruction.stages import plan
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 log = logging.getLogger(__name__)
 RETRIES = 2  # of a tile that failed
 ACCIDENTS = 16  # tiles: if more fail, something is wrong that does not pass
 AHEAD = 4  # small pages looked at together, for every thread
+Given: TypeAlias = "Source | str | os.PathLike[str]"
+Tile = tuple[int, Cell]  # the number of a page, and where on it
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a picture is read and cut, as in :func:`repair_picture`, and on which parts its steps are found."""
+
+    tile: int = 1024
+    overlap: int | None = None
+    channel_axis: ChannelAxis = "auto"
+    alpha: bool | None = None
+    sampling: Sampling = field(default_factory=Sampling)
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,15 @@ class TileReport:
 
 def repair_picture(
     task: str,
-    source: Any,
+    source: Given,
     target: str | os.PathLike[str],
     *,
-    mask: Any = None,
+    mask: Given | None = None,
     tile: int = 1024,
     overlap: int | None = None,
     channel_axis: ChannelAxis = "auto",
     alpha: bool | None = None,
-    client: Any = None,
+    client: Client | None = None,
     force: bool = False,
     callback: Callable[[int, int], object] | None = None,
     **options: Any,
@@ -131,7 +133,7 @@ def repair_picture(
     **options
         Those of the task: sigma, factor, kernel, operator, weight, quality, grouping, data_range, bounds. A `sigma`
         left out of "denoise" or "deblur" is estimated over the whole page, and bounds that depend on the values are
-        told from them.
+        chosen from them.
 
     Returns
     -------
@@ -144,195 +146,148 @@ def repair_picture(
     """
     goal = Path(target)
     check_target(goal, force)
+    source, tiling = opened(source), Tiling(tile, overlap, channel_axis, alpha)
     with using(client) as own:
-        if isinstance(source, str | os.PathLike):
-            source = OnDisk(source)
-        with naming(source):
-            job = _Job(task, source, mask, goal, tile, overlap, dict(options), channel_axis, alpha)
-            return job.run(own, force, callback)
+        try:
+            return TiledRepair(task, source, mask, goal, tiling, options).run(own, force, callback)
+        except ValueError as problem:
+            first, _, rest = str(problem).partition(": ")
+            if first != "image":
+                raise
+            raise ValueError(f"{named(source)}: {rest}") from problem  # not by what the task calls it
 
 
-class _Job:
+class TiledRepair:
     """One repair: its arrays, its grid, and the folder of its finished tiles."""
 
     def __init__(
-        self, task: str, source: Any, mask: Any, goal: Path, tile: int, overlap: int | None, options: dict[str, Any],
-        channel_axis: ChannelAxis = "auto", alpha: bool | None = None,
-    ) -> None:  # fmt: skip
-        self.source, self.goal, self.part = source, goal, goal.with_name(goal.name + ".part")
-        check(task, mask, options)
-        as_dask(source)  # refuses what is no array
-        self.layout = layout_of(source, channel_axis, alpha)
+        self, task: str, source: Given, mask: Given | None, goal: Path, tiling: Tiling, options: dict[str, Any]
+    ) -> None:
+        self.source, self.mask = opened(source), None if mask is None else opened(mask)
+        self.goal, self.part, self.tiling = goal, Unfinished(goal), tiling
+        as_dask(self.source)  # refuses what is no array
+        self.layout = layout_of(self.source, tiling.channel_axis, tiling.alpha)
         self.pages = self.layout.pages
-        options = {"quality": "balanced", "bounds": "auto", **options, "alpha": self.layout.alpha}
-        if options.get("data_range") is None:
-            options["data_range"] = default_range(source.dtype, name=named(source))
-        if not isinstance(options["bounds"], str) or options["bounds"] != "auto":
-            options["bounds"] = stated(options["bounds"])
-        if isinstance(options.get("kernel"), str):
-            options["kernel"] = named_kernel(options["kernel"])
-        operator = chosen_operator(options.pop("operator", None))
-        self.work = Work(task, operator, options, self.layout.channels is not None)
-        # The steps between patches do not depend on the noise.
-        chosen = plan(task, 1.0, options["quality"], options.get("weight"), operator)
-        self.unit = unit_of(self.work, min(chosen.stride, *operator.patch_shape))
-        self.overlap = overlap_of(self.work, self.unit) if overlap is None else -(-overlap // self.unit) * self.unit
-        self.grid: Grid = divided(self.layout.size, tile, self.overlap, self.work.factor, self.unit)
-        self.tile = tile
-        self.array = as_dask(source, self.layout.chunks(self.grid.chunks))
-        self.mask, self.mask_identity = None, ""
-        if mask is not None:
-            found = as_dask(mask, name="mask")
+        self.dtype: np.dtype[Any] = np.dtype(self.source.dtype)
+        self.work, request = assign(task, options, mask is not None, self.layout, self.dtype)
+        self.grid = divided(self.work, request, self.layout.size, tiling.tile, tiling.overlap)
+        self.description = description_of(self.source).enlarged(self.work.factor)
+        self.array = as_dask(self.source, self.layout.chunks(self.grid.chunks))
+        self.masks = None
+        if self.mask is not None:
+            masks = as_dask(self.mask, name="mask")
             pages = (*self.layout.leading, *self.layout.size)
-            if found.shape not in (pages, self.layout.size):
-                raise ValueError(f"mask: has shape {found.shape}, the picture {pages}; they must agree")
-            self.mask = found.rechunk(((1,) * (found.ndim - 2)) + self.grid.chunks).astype(bool)
-            self.mask_identity = identity_of(mask)
+            if masks.shape not in (pages, self.layout.size):
+                raise ValueError(f"mask: has shape {masks.shape}, the picture {pages}; they must agree")
+            self.masks = masks.rechunk(((1,) * (masks.ndim - 2)) + self.grid.chunks).astype(bool)
 
     def page(self, number: int) -> Page:
         """One of the pages, and what is to be done there."""
-        place = self.pages[number]
-        mask = self.mask if self.mask is None or self.mask.ndim == 2 else self.mask[place]
-        return Page(self.array[place], mask, self.work, self.grid, self.unit)
+        index = self.pages[number]
+        mask = self.masks if self.masks is None or self.masks.ndim == 2 else self.masks[index]
+        return Page(self.array[index], mask, self.work, self.grid, self.tiling.sampling)
 
-    def run(self, client: Any, force: bool, callback: Callable[[int, int], object] | None) -> TileReport:
+    def run(self, client: Client, force: bool, callback: Callable[[int, int], object] | None = None) -> TileReport:
         """All pages, in turn, or some at a time if they are small; then the result under its name."""
-        self._begin(force)
-        there = {name for name in os.listdir(self.part / "done") if not name.startswith(".")}
-        count, tiles = len(self.pages), len(self.grid.places)
-        resumed = len(there)
-        if resumed:
-            log.info("%s: %d of %d tiles are there already", self.part, resumed, count * tiles)
+        self.part.begin(self._identity(), force)
+        done, tiles = self.part.done(), len(self.pages) * len(self.grid.cells)
+        if done:
+            log.info("%s: %d of %d tiles are there already", self.part.folder, len(done), tiles)
+        numbers = count(len(done) + 1)
+
+        def one_more() -> None:
+            if callback is not None:
+                callback(next(numbers), tiles)
+
         together = AHEAD * max(1, sum(client.nthreads().values())) if self.page(0).small else 1
-        report = _Tally(callback, resumed, count * tiles)
-        sigmas: list[float] = []
-        bounds: list[Pair | None] = []
-        for first in range(0, count, together):
-            numbers = range(first, min(first + together, count))
-            try:
-                found = self._found(client, numbers)
-                lost = self._store()
-            except BaseException:
-                if not os.listdir(self.part / "done"):
-                    cleared(self.part)  # nothing to go on from
-                raise
-            for number in numbers:
-                sigmas.append(float(self.work.knowing(**found[number].options).options.get("sigma") or 0.0))
-                bounds.append(self._bounds(found[number]))
-            todo = [(number, place) for number in numbers for place in self.grid.places]
-            todo = [one for one in todo if _mark(*one) not in there]
-            self._repair(client, found, todo, report)
-        lost = self._finish(force, lost)
+        options: list[dict[str, Any]] = []  # of every page
+        for first in range(0, len(self.pages), together):
+            found = self._prepared(client, range(first, min(first + together, len(self.pages))))
+            options += [{**self.work.options, **one.options} for one in found.values()]
+            todo = [(number, cell) for number in found for cell in self.grid.cells]
+            todo = [tile for tile in todo if _mark(*tile) not in done]
+            # Those that failed for a reason that may pass, once more and again when the others are done.
+            for left in range(RETRIES, -1, -1):
+                todo = self._tried(client, found, todo, one_more, patient=left > 0) if todo else []
+        lost = self._finish(force)
         for line in lost:
             log.warning("%s: %s", self.goal, line)
+        sigmas = tuple(float(page.get("sigma") or 0.0) for page in options)
         return TileReport(
-            count * tiles, resumed, float(np.mean(sigmas)), self.tile, self.overlap, self.work.options["data_range"],
-            tuple(sigmas), tuple(bounds), str(self.layout), lost,
+            tiles, len(done), float(np.mean(sigmas)), self.tiling.tile, self.grid.overlap, options[0]["data_range"],
+            sigmas, tuple(self._bounds(page["bounds"]) for page in options), str(self.layout), lost,
         )  # fmt: skip
-
-    def _begin(self, force: bool) -> None:
-        """The folder for this repair: a new one, or that of an earlier run of the same."""
-        asked = self._identity()
-        saved = begun(self.part)
-        if saved is not None:
-            others = differing(saved["job"], asked) if saved.get("format") == FORMAT else ["version"]
-            if not others:
-                return
-            if not force:
-                raise FileExistsError(
-                    f"{self.part}: holds tiles of another repair, which differs in {', '.join(others)}; "
-                    "remove it, or pass force=True (--force)"
-                )
-            cleared(self.part)
-        with explained(self.goal):
-            self.part.mkdir(exist_ok=True)
-            with replacing(self.part / RECORD) as temporary:
-                temporary.write_text(json.dumps({"format": FORMAT, "job": asked}))
-            for name in ("done", "pages"):
-                (self.part / name).mkdir(exist_ok=True)
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on from another's tiles."""
         return described(
-            version=cosparse.__version__, task=self.work.task, operator=self.work.operator, **self.work.options,
-            source=identity_of(self.source), layout=str(self.layout), mask=self.mask_identity, tile=self.tile,
-            overlap=self.overlap,
+            version=__version__, task=self.work.task, **self.work.options, source=identity_of(self.source),
+            layout=str(self.layout), mask="" if self.mask is None else identity_of(self.mask), tile=self.tiling.tile,
+            overlap=self.grid.overlap,
         )  # fmt: skip
 
-    def _store(self) -> tuple[str, ...]:
-        """An empty array for the tiles, if there is none yet; returns what of the source it cannot keep."""
-        import zarr
+    def _prepared(self, client: Client, numbers: Sequence[int]) -> dict[int, Found]:
+        """Noise, bounds and steps of some pages, and an array for their tiles; nothing is left if that fails."""
+        try:
+            found = self._found(client, numbers)
+            factor = self.work.factor
+            sides = (*(1 for _ in self.layout.leading), *(side[0] * factor for side in self.grid.chunks))
+            self.part.create(
+                shape=self.layout.shape(factor), chunks=(*sides, *self.layout.last), dtype=self.dtype,
+                **self.description.for_zarr(self.array.ndim)[0],
+            )  # fmt: skip
+        except BaseException:
+            if not self.part.done():
+                self.part.clear()  # nothing to go on from
+            raise
+        return found
 
-        factor = self.work.factor
-        told, lost = description_of(self.source).enlarged(factor).for_zarr(len(self.layout.shape()))
-        store, fresh = self.part / "tiles.zarr", self.part / "fresh.zarr"
-        if not store.exists():
-            sides = tuple(sides[0] * factor for sides in self.grid.chunks)
-            chunks = (*(1 for _ in self.layout.leading), *sides, *self.layout.last)
-            with explained(self.goal):
-                zarr.create_array(
-                    fresh, shape=self.layout.shape(factor), chunks=chunks, dtype=self.source.dtype, overwrite=True,
-                    **told,
-                )  # fmt: skip
-                os.replace(fresh, store)
-        return lost
-
-    def _found(self, client: Any, numbers: Sequence[int]) -> dict[int, Found]:
+    def _found(self, client: Client, numbers: Sequence[int]) -> dict[int, Found]:
         """Noise, bounds and steps of some pages, kept for a later run."""
-        found: dict[int, Found] = {}
-        unseen = []
-        for number in numbers:
-            saved = self.part / "pages" / f"{number}.json"
-            if saved.exists():
-                told = json.loads(saved.read_text())
-                found[number] = Found(told["options"], [[tuple(step) for step in path] for path in told["paths"]])
-            else:
-                unseen.append(number)
+        known = {number: self.part.page(number) for number in numbers}
+        unseen = [number for number, found in known.items() if found is None]
         pages = [self.page(number) for number in unseen]
         if pages and pages[0].small:
             new = gathered(client, client.compute([page.examined() for page in pages]))
         else:
             new = [page.found(client) for page in pages]
-        for number, one in zip(unseen, new, strict=True):
-            with explained(self.goal), replacing(self.part / "pages" / f"{number}.json") as temporary:
-                temporary.write_text(json.dumps({"options": one.options, "paths": one.paths}))
-            found[number] = one
-        return found
+        for number, found in zip(unseen, new, strict=True):
+            self.part.keep_page(number, found)
+            known[number] = found
+        return {number: found for number, found in known.items() if found is not None}
 
-    def _bounds(self, found: Found) -> Pair | None:
+    def _bounds(self, bounds: Any) -> Pair | None:
         """Between which values the result of a page lies."""
-        bounds = found.options.get("bounds", self.work.options["bounds"])
-        return type_bounds(np.dtype(self.source.dtype)) if bounds == "auto" else stated(bounds)
-
-    def _repair(self, client: Any, found: dict[int, Found], todo: list[tuple[int, Cell]], report: _Tally) -> None:
-        """These tiles; those that failed for a reason that may pass, once more and again when the others are done."""
-        for left in range(RETRIES, -1, -1):
-            if todo:
-                todo = self._tried(client, found, todo, report, patient=left > 0)
+        return type_bounds(self.dtype) if bounds == "auto" else stated(bounds)
 
     def _tried(
-        self, client: Any, found: dict[int, Found], todo: list[tuple[int, Cell]], report: _Tally, patient: bool
-    ) -> list[tuple[int, Cell]]:
+        self, client: Client, found: dict[int, Found], todo: list[Tile], one_more: Callable[[], None], patient: bool
+    ) -> list[Tile]:
         """Tiles that failed, if it may pass and one is patient; anything else is raised."""
         from dask.delayed import delayed
         from distributed import as_completed
 
-        write = delayed(write_tile, pure=False)
-        blocks = {number: self._repaired(number, found[number]) for number in {number for number, _ in todo}}
-        tasks = [
-            write(blocks[number][place], str(self.part), _mark(number, place), self.pages[number],
-                  self.grid.target(place))
-            for number, place in todo
-        ]  # fmt: skip
-        futures = client.compute(tasks)
-        which = {future.key: one for future, one in zip(futures, todo, strict=True)}
-        failed: list[tuple[int, Cell]] = []
+        repair, write = delayed(repair_tile, pure=False), delayed(write_tile, pure=False)
+        folder = str(self.part.folder)
+        pages = {number: self.page(number) for number in {number for number, _ in todo}}
+        # A task of its own, so that it is sent once to each worker and not along with every tile.
+        common = {number: delayed((self.work, self.grid, found[number]), traverse=False) for number in pages}
+
+        def repaired(number: int, cell: Cell) -> Any:
+            page, region = pages[number], self.grid.region(cell)
+            missing = None if page.mask is None else page.mask[region]
+            pixels = repair(common[number], page.array[region], missing, cell)
+            return write(pixels, folder, _mark(number, cell), self.pages[number], self.grid.target(cell))
+
+        futures = client.compute([repaired(*tile) for tile in todo])
+        which = {future.key: tile for future, tile in zip(futures, todo, strict=True)}
+        failed: list[Tile] = []
         try:
-            with while_staffed(client, lambda: futures), explained(self.goal, self.part):
+            with while_staffed(client, lambda: futures), self.part.explained():
                 ready: Any = as_completed(futures, client.loop, with_results=True, raise_errors=False)
                 for future, outcome in ready:
                     if future.status == "finished":
-                        report.one_more()
+                        one_more()
                         future.release()
                         continue
                     problem = outcome[1] if isinstance(outcome, tuple) else outcome
@@ -345,59 +300,22 @@ class _Job:
             client.cancel(futures, force=True)
         return failed
 
-    def _repaired(self, number: int, found: Found) -> Any:
-        """The tiles of a page, as an array of Dask's delayed blocks."""
-        import dask.array as da
-        from dask.delayed import delayed
-
-        page = self.page(number)
-        factor, sides = self.work.factor, self.grid.chunks
-        inputs = [page.array]
-        if page.mask is not None:
-            inputs.append(page.mask[..., None] if self.work.colour else page.mask)
-        depth = {axis: self.overlap if len(page.array.chunks[axis]) > 1 else 0 for axis in range(page.array.ndim)}
-        # As tasks of their own, so that they are sent once to each worker and not along with every tile.
-        work = self.work.knowing(**found.options)
-        shared = {
-            name: delayed(value, traverse=False)
-            for name, value in (("work", work), ("grid", self.grid), ("paths", found.paths))
-        }
-        repaired = da.map_overlap(
-            repair_block, *inputs, depth=[depth] * len(inputs), boundary="none", trim=False, allow_rechunk=False,
-            align_arrays=False, dtype=self.source.dtype, meta=np.empty((0,) * page.array.ndim, self.source.dtype),
-            chunks=tuple(tuple(side * factor for side in axis) for axis in sides) + page.array.chunks[2:], **shared,
-        )  # fmt: skip
-        return repaired.to_delayed().reshape(repaired.numblocks[:2])
-
-    def _finish(self, force: bool, lost: tuple[str, ...]) -> tuple[str, ...]:
+    def _finish(self, force: bool) -> tuple[str, ...]:
         """The result under its own name, and nothing else left; returns what of the source is not in it."""
-        store = self.part / "tiles.zarr"
         check_target(self.goal, force)  # hours may have passed
-        with explained(self.goal, self.part):
+        with self.part.explained():
             if self.goal.suffix.lower() in TIFF:
-                description = description_of(self.source).enlarged(self.work.factor)
                 with replacing(self.goal) as temporary:
-                    lost = write_tiff(store, temporary, self.goal, self.layout, description)
+                    lost = write_tiff(self.part.store, temporary, self.goal, self.layout, self.description)
             else:
+                lost = self.description.for_zarr(self.array.ndim)[1]
                 if self.goal.exists():
-                    os.replace(self.goal, self.part / "replaced.zarr")
-                os.replace(store, self.goal)
-            cleared(self.part)
+                    os.replace(self.goal, self.part.folder / "replaced.zarr")
+                os.replace(self.part.store, self.goal)
+            self.part.clear()
         return lost
 
 
-class _Tally:
-    """Tells a callback how many tiles are done."""
-
-    def __init__(self, callback: Callable[[int, int], object] | None, done: int, total: int) -> None:
-        self.callback, self.done, self.total = callback, done, total
-
-    def one_more(self) -> None:
-        self.done += 1
-        if self.callback is not None:
-            self.callback(self.done, self.total)
-
-
-def _mark(number: int, place: Cell) -> str:
+def _mark(number: int, cell: Cell) -> str:
     """What a finished tile of a page is noted as."""
-    return f"{number}.{place[0]}.{place[1]}"
+    return f"{number}.{cell[0]}.{cell[1]}"

@@ -15,6 +15,19 @@ Cell = tuple[int, int]  # of a grid: row and column
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """Which parts the steps of a page are found on, by its size; all in pixels of the result."""
+
+    whole: int = 2**23  # of so many or fewer, all of it
+    held: int = 10**7  # for every worker: up to so many, parts that cover it; 100 bytes of each stay on the workers
+    cover: int = 1024  # side of those
+    samples: int = 1024  # that stand for what is larger still
+    side: int = 64  # of each, about, without its rim
+    rim: float = 0.5  # of a tile's overlap, about each
+    share: int = 128  # of them in one task: the fewer tasks, the less Dask has to do between them
+
+
+@dataclass(frozen=True)
 class Sample:
     """A square of the picture with a rim: where it is, what of it counts, and how many such squares it stands for."""
 
@@ -23,10 +36,10 @@ class Sample:
     weight: float = 1.0
 
 
-def sampled(place: Cell, shape: tuple[int, ...], side: int, rim: int, weight: float = 1.0) -> Sample:
-    """The sample at a place of a grid of squares; at the picture's border it has no rim."""
+def sampled(cell: Cell, shape: tuple[int, ...], side: int, rim: int, weight: float = 1.0) -> Sample:
+    """The sample at a cell of a grid of squares; at the picture's border it has no rim."""
     region, inside = [], []
-    for i, size in zip(place, shape[:2], strict=True):
+    for i, size in zip(cell, shape[:2], strict=True):
         first, last = i * side, min((i + 1) * side, size)
         low, high = max(first - rim, 0), min(last + rim, size)
         region.append(slice(low, high))
@@ -35,7 +48,7 @@ def sampled(place: Cell, shape: tuple[int, ...], side: int, rim: int, weight: fl
 
 
 def representative(interest: Array, count: int) -> list[tuple[Cell, float]]:
-    """About `count` places of a grid, more where there is more of interest, and how many each stands for.
+    """About `count` cells of a grid, more where there is more of interest, and how many each stands for.
 
     Those at the picture's corners and along its sides are chosen apart: pixels there lie in few patches and are the
     last to settle.
@@ -45,21 +58,21 @@ def representative(interest: Array, count: int) -> list[tuple[Cell, float]]:
     sides[:, [0, -1]] += 1
     if not interest.any():
         interest = np.ones(interest.shape)
-    inside, along, corners = (_spread(np.argwhere((sides == n) & (interest > 0)), interest) for n in range(3))
+    inside, along, corners = (_along_a_curve(np.argwhere((sides == n) & (interest > 0)), interest) for n in range(3))
     chosen = _drawn(*inside, 3 * count // 4)
     return chosen + _drawn(*along, max(count - len(chosen) - 4, 1)) + _drawn(*corners, 4)
 
 
-def _spread(places: Array, interest: Array) -> tuple[Array, Array]:
-    """Places along a curve that keeps near, and the interest of each."""
-    curve = sum(((places[:, axis] >> bit) & 1) << (2 * bit + axis) for bit in range(24) for axis in (0, 1))
-    places = places[np.argsort(curve)]
-    return places, interest[tuple(places.T)]
+def _along_a_curve(cells: Array, interest: Array) -> tuple[Array, Array]:
+    """Cells along a curve that keeps near, and the interest of each."""
+    curve = sum(((cells[:, axis] >> bit) & 1) << (2 * bit + axis) for bit in range(24) for axis in (0, 1))
+    cells = cells[np.argsort(curve)]
+    return cells, interest[tuple(cells.T)]
 
 
-def _drawn(places: Array, interest: Array, count: int) -> list[tuple[Cell, float]]:
-    """`count` of the places, evenly along their interest, and how many each stands for: one over how likely it was."""
-    count = min(count, len(places))
+def _drawn(cells: Array, interest: Array, count: int) -> list[tuple[Cell, float]]:
+    """`count` of the cells, evenly along their interest, and how many each stands for: one over how likely it was."""
+    count = min(count, len(cells))
     if count == 0:
         return []
     # What is of so much interest that it is drawn for sure counts once; the rest shares what then remains.
@@ -69,4 +82,4 @@ def _drawn(places: Array, interest: Array, count: int) -> list[tuple[Cell, float
     size = np.minimum(interest, share)
     picked, times = np.unique(np.searchsorted(np.cumsum(size), share * (np.arange(count) + 0.5)), return_counts=True)
     weights = times * share / size[picked]
-    return [((i, j), weight) for (i, j), weight in zip(places[picked].tolist(), weights.tolist(), strict=True)]
+    return [((i, j), weight) for (i, j), weight in zip(cells[picked].tolist(), weights.tolist(), strict=True)]

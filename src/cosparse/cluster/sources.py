@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,20 @@ from cosparse.io.decoded import one_line
 from cosparse.io.disk import shown_name
 from cosparse.io.values import default_range, float_range
 
+if TYPE_CHECKING:
+    import dask.array as da
+    import zarr
+    from distributed import Client
+
 STRIP = 256 << 20  # bytes: a TIFF whose pieces are larger cannot be read region by region
 TIFF = (".tif", ".tiff")
-LOOKED_AT = 2**20  # values of a float picture, at most about, from which its range is told
+LOOKED_AT = 2**20  # values of a float picture, at most about, from which its range is taken
 
 
-def is_zarr(path: Any) -> bool:
+def is_zarr(path: str | os.PathLike[str]) -> bool:
     """Whether a path names a zarr array: by what is in the folder, or by its ending."""
-    if not isinstance(path, str | os.PathLike):
-        return False
-    place = Path(path)
-    inside = any((place / name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
-    return inside or place.suffix == ".zarr"
+    inside = any(Path(path, name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
+    return inside or Path(path).suffix == ".zarr"
 
 
 class OnDisk:
@@ -67,7 +69,7 @@ class OnDisk:
             )
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _opened(self) -> Iterator[zarr.Array[Any]]:
         import zarr
 
         shown = self.shown
@@ -118,13 +120,19 @@ class OnDisk:
             return of_tiff(file)
 
 
-def identity_of(source: Any) -> str:
+Source: TypeAlias = "OnDisk | da.Array | zarr.Array[Any] | NDArray[Any]"
+
+
+def opened(source: Source | str | os.PathLike[str]) -> Source:
+    """A path as what is there; anything else as it is."""
+    return OnDisk(source) if isinstance(source, str | os.PathLike) else source
+
+
+def identity_of(source: Source) -> str:
     """A name for a picture or a mask as it is now: files by place, sizes and times, arrays by their content."""
     import zarr
     from dask.base import tokenize
 
-    if isinstance(source, str | os.PathLike):
-        source = OnDisk(source)
     if isinstance(source, OnDisk):
         return source.identity
     if isinstance(source, zarr.Array):
@@ -137,7 +145,7 @@ def identity_of(source: Any) -> str:
     return str(tokenize(source))
 
 
-def folder_of(array: Any) -> Path | None:
+def folder_of(array: zarr.Array[Any]) -> Path | None:
     """Where a zarr array is on this machine's disks: its folder, or the archive it is in."""
     root = getattr(array.store, "root", None)
     if root is not None:
@@ -146,7 +154,7 @@ def folder_of(array: Any) -> Path | None:
     return Path(archive) if isinstance(archive, str | os.PathLike) and Path(archive).is_file() else None
 
 
-def description_of(source: Any) -> Description:
+def description_of(source: Source) -> Description:
     """What a source says of its pixels."""
     import zarr
 
@@ -155,23 +163,22 @@ def description_of(source: Any) -> Description:
     return of_zarr(source, folder_of(source)) if isinstance(source, zarr.Array) else Description()
 
 
-def as_dask(source: Any, chunks: tuple[tuple[int, ...], ...] | None = None, *, name: str = "source") -> Any:
-    """A path, zarr array, NumPy array or Dask array as a Dask array, in the given chunks."""
+def as_dask(source: Any, chunks: tuple[tuple[int, ...], ...] | None = None, *, name: str = "source") -> da.Array:
+    """An opened path, zarr array, NumPy array or Dask array as a Dask array, in the given chunks."""
     import dask.array as da
     import zarr
 
-    if isinstance(source, str | os.PathLike):
-        source = OnDisk(source)
     if not isinstance(source, da.Array | OnDisk | zarr.Array | np.ndarray):
         raise ValueError(f"{name}: expected a path, a zarr, Dask or NumPy array, got {type(source).__name__}")
     if isinstance(source, da.Array):
         return source if chunks is None else source.rechunk(chunks)
     asked: Any = "auto" if chunks is None else chunks
     like = np.empty((0,) * source.ndim, source.dtype)
-    return da.from_array(source, chunks=asked, asarray=True, inline_array=True, meta=like)
+    found: da.Array = da.from_array(source, chunks=asked, asarray=True, inline_array=True, meta=like)
+    return found
 
 
-def value_range(client: Any, source: Any, layout: Layout) -> float:
+def value_range(client: Client, source: Source, layout: Layout) -> float:
     """The value of white, as of image files: by the type, of floats by where the bulk of their values lies.
 
     The percentiles are those of every k-th row and column of all pages, about a million values, transparency left out.
@@ -208,7 +215,7 @@ def write_tiff(store: Path, target: Path, goal: Path, layout: Layout, descriptio
     side, last, first = 512, layout.last, len(layout.leading)
     height, width = array.shape[first : first + 2]
 
-    def tiles() -> Any:
+    def tiles() -> Iterator[NDArray[Any]]:
         for page in layout.pages:
             for top in range(0, height, side):
                 band = np.asarray(array[(*page, slice(top, top + side))])

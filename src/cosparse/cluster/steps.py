@@ -8,20 +8,23 @@ would. Steps that are nearly the whole's lead nearly to its result: see :mod:`co
 The samples are crops with a rim. The rim is computed like the rest, since a crop's border is not one of the picture's,
 but counts neither in inner products nor in energies. If the crops cover the picture, the steps are the whole's but for
 what its border effects send past the rim. If they do not, each counts as often as there are places like it.
-They may be shared out among workers: what conjugate gradient is told are sums over all.
+They may be shared out among workers: conjugate gradient sees only sums over all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.cluster.vectors import Place, Vector
+from cosparse._version import __version__
+from cosparse.cluster.connection import gathered, on_worker
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Result, Settings, State, Stop, between, conjugate_gradient
 from cosparse.reconstruction.energy import Energy
@@ -29,188 +32,207 @@ from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Request
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 Array = NDArray[Any]
-Path = list[tuple[float | None, float, float]]  # of one minimisation: a :class:`cosparse.optimize.Step` each
+Steps = list[tuple[float | None, float, float]]  # of one stage of a problem: a :class:`cosparse.optimize.Step` each
 
 
-def follow(paths: Sequence[Path], request: Request) -> Array:
-    """The repair of an array that takes these steps, one path for each of its minimisations in turn."""
-    turns = iter(paths)
+def take_steps(steps: Sequence[Steps], request: Request) -> Array:
+    """The repair of an array by these steps, those of each stage of each of its problems in turn."""
+    turns = iter(steps)
 
-    def walk(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
-        path = next(turns, None)
-        if path is None:  # no sample had anything to do
-            return conjugate_gradient(energy, geometry, start, settings)
-        base = point = start
-        first, gradient = _seen(energy, geometry, start)
-        value, direction = first, np.zeros_like(start)
-        for number, (beta, trial, length) in enumerate(path):
-            if beta is None and number:
-                base, gradient = point, _seen(energy, geometry, point)[1]
-            direction *= np.float32(beta or 0)
-            direction -= gradient
-            point = geometry.step(base, direction, trial)
-            if number + 1 < len(path):
-                value, there = _seen(energy, geometry, point)
-                base = geometry.step(base, direction, length)
-                gradient = between(gradient, there, length / trial)
-        if not (np.isfinite(value) and value <= first):
-            # Unlike anything in the samples, so that the common steps are too long for it.
-            return conjugate_gradient(energy, geometry, start, settings)
-        return Result(point, value, 0.0, Stop.ITERATIONS, len(path), len(path), (first, value))
+    def descend(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
+        own = next(turns, None)  # None if no sample had anything to do
+        result = None if own is None else _taken(own, energy, geometry, start)
+        return result or conjugate_gradient(energy, geometry, start, settings)
 
-    return request.run(descend=walk)
+    return request.run(descend=descend)
 
 
-def _seen(energy: Energy, geometry: Euclidean, point: Array) -> tuple[float, Array]:
-    value, gradient = energy(point)
-    return value, geometry.project(point, gradient)
+def _taken(steps: Steps, energy: Energy, geometry: Euclidean, start: Array) -> Result | None:
+    """Where the steps lead; None if that is higher: they are too long for what is unlike anything in the samples."""
+
+    def seen(point: Array) -> tuple[float, Array]:
+        value, gradient = energy(point)
+        return value, geometry.project(point, gradient)
+
+    base = point = start
+    first, gradient = seen(start)
+    value, direction = first, np.zeros_like(start)
+    for number, (beta, trial, length) in enumerate(steps):
+        if beta is None and number:
+            base, gradient = point, seen(point)[1]
+        direction *= np.float32(beta or 0)
+        direction -= gradient
+        point = geometry.step(base, direction, trial)
+        if number + 1 < len(steps):
+            value, there = seen(point)
+            base = geometry.step(base, direction, length)
+            gradient = between(gradient, there, length / trial)
+    if not (np.isfinite(value) and value <= first):
+        return None
+    return Result(point, value, 0.0, Stop.ITERATIONS, len(steps), len(steps), (first, value))
 
 
 @dataclass(frozen=True)
-class Minimisation:
-    """One stage of a problem."""
+class Part:
+    """A sample: the problems of its planes, with the energies of their stages; what counts of it, and how often."""
 
-    energy: Energy
-    free: NDArray[np.bool_] | None
-    start: Array
-    settings: Settings
-    continues: bool  # from the result of the stage before
+    planes: list[tuple[Problem, list[Energy]]]
+    inside: Region
+    weight: float
 
-
-def minimisations(problems: Sequence[Problem]) -> list[Minimisation]:
-    """All stages of some problems, in turn."""
-    return [
-        Minimisation(energy, problem.free, problem.start, settings, stage > 0)
-        for problem in problems
-        for stage, (energy, settings) in enumerate(zip(problem.energies(), problem.settings(), strict=True))
-    ]
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of every plane of the result."""
+        return self.planes[0][0].start.shape
 
 
 @dataclass(frozen=True)
 class Share:
-    """Some of the samples: what each one's task minimises, what counts of its result, and how often.
+    """Some of the samples. Points, gradients and directions of it are flat arrays, one sample after the other."""
 
-    Points, gradients and directions of a share are flat arrays, its samples one after the other.
-    """
+    samples: list[Part]
 
-    samples: list[list[Minimisation]]
-    insides: list[Region]
-    weights: list[float]
+    def plan(self) -> list[list[Settings]]:
+        """Of every stage of every plane."""
+        return [problem.settings() for problem, _ in self.samples[0].planes] if self.samples else []
 
-    @property
-    def plan(self) -> list[tuple[Settings, bool]]:
-        """Of every minimisation: its settings, and whether it goes on from the one before."""
-        return [(call.settings, call.continues) for call in self.samples[0]] if self.samples else []
+    def start(self, plane: int) -> Array:
+        """Where a plane starts."""
+        return self._flat([sample.planes[plane][0].start for sample in self.samples])
 
-    def _parts(self) -> Iterator[tuple[list[Minimisation], Region, float, slice]]:
-        """Every sample's minimisations, what counts of it, how often, and where it stands in a flat array."""
-        first = 0
-        for calls, inside, weight in zip(self.samples, self.insides, self.weights, strict=True):
-            size = calls[0].start.size
-            yield calls, inside, weight, slice(first, first + size)
-            first += size
-
-    def start(self, number: int) -> Array:
-        """Where a minimisation starts."""
-        return _flat([calls[number].start for calls in self.samples])
-
-    def evaluate(self, number: int, point: Array) -> tuple[float, Array]:
+    def evaluate(self, point: Array, plane: int, stage: int) -> tuple[float, Array]:
         """The energies of what counts, added up as often as it does, and the gradient of each."""
         total, slope = 0.0, np.empty_like(point)
         with one_blas_thread():
-            for calls, inside, weight, part in self._parts():
-                call = calls[number]
-                value, gradient = call.energy(point[part].reshape(call.start.shape), inside)
+            for sample, part in self._slices():
+                energy = sample.planes[plane][1][stage]
+                value, gradient = energy(point[part].reshape(sample.shape), sample.inside)
                 slope[part] = gradient.ravel()
-                total += weight * value
+                total += sample.weight * value
         return total, slope
 
-    def project(self, number: int, vector: Array) -> Array:
+    def project(self, vector: Array, plane: int) -> Array:
         """A vector that moves nothing that is fixed."""
-        if not self.samples or self.samples[0][number].free is None:
-            return vector
-        return vector * _flat([calls[number].free for calls in self.samples])
+        free = [sample.planes[plane][0].free for sample in self.samples]
+        return vector if not free or free[0] is None else vector * self._flat(free)
 
     def inner(self, a: Array, b: Array) -> float:
         """<a, b> over what counts, as often as it does."""
         total = 0.0
-        for calls, inside, weight, part in self._parts():
-            one, other = (vector[part].reshape(calls[0].start.shape)[inside] for vector in (a, b))
-            total += weight * float(np.vdot(one, other))
+        for sample, part in self._slices():
+            one, other = (vector[part].reshape(sample.shape)[sample.inside] for vector in (a, b))
+            total += sample.weight * float(np.vdot(one, other))
         return total
 
+    def _slices(self) -> Iterator[tuple[Part, slice]]:
+        """Every sample, and where it stands in a flat array."""
+        first = 0
+        for sample in self.samples:
+            size = math.prod(sample.shape)
+            yield sample, slice(first, first + size)
+            first += size
 
-def _flat(images: list[Any]) -> Array:
-    return np.concatenate([np.empty(0, np.float32), *(image.ravel() for image in images)], dtype=np.float32)
+    @staticmethod
+    def _flat(images: list[Any]) -> Array:
+        return np.concatenate([np.empty(0, np.float32), *(image.ravel() for image in images)], dtype=np.float32)
 
 
-def shared(requests: Sequence[Request], insides: Sequence[Region], weights: Sequence[float]) -> Share:
-    """The share of some repairs, without those that have nothing to do (where no pixel is missing)."""
-    found = zip((minimisations(one.problems()) for one in requests), insides, weights, strict=True)
-    some = [(calls, inside, weight) for calls, inside, weight in found if calls]
-    return Share([calls for calls, _, _ in some], [inside for _, inside, _ in some], [weight for *_, weight in some])
+class Pieces:
+    """Parts of something, worked on where they are: on a cluster's workers, or without a client in this process.
+
+    What is lost with a worker is computed again from where it came. Pieces of arrays do what an array does for
+    :func:`cosparse.optimize.conjugate_gradient`.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, client: Client | None, items: Sequence[Any]) -> None:
+        self.client, self.items = client, list(items)
+
+    def each(self, function: Callable[..., Any], *others: Pieces) -> Pieces:
+        """The function of every piece and those of the others that belong to it; the results stay there."""
+        items = [self.items, *(other.items for other in others)]
+        if self.client is None:
+            return Pieces(None, [function(*those) for those in zip(*items, strict=True)])
+        version = __version__  # of the one who asks
+
+        def task(*those: Any) -> Any:
+            return on_worker(version, function, *those)
+
+        return Pieces(self.client, self.client.map(task, *items, pure=False, key="cosparse-steps"))
+
+    def gather(self) -> list[Any]:
+        """All of them, brought here."""
+        return self.items if self.client is None else gathered(self.client, self.items)
+
+    def __neg__(self) -> Pieces:
+        return self.each(np.negative)
+
+    def __mul__(self, factor: float) -> Pieces:
+        return self.each(lambda piece: piece * np.float32(factor))
+
+    def __add__(self, other: Pieces) -> Pieces:
+        return self.each(np.add, other)
+
+    def __sub__(self, other: Pieces) -> Pieces:
+        return self.each(np.subtract, other)
 
 
+@dataclass(frozen=True)
 class _Samples:
-    """The space of one minimisation of all samples."""
+    """The space of one stage of one plane of all samples, for conjugate gradient."""
 
-    def __init__(self, place: Place, shares: Sequence[Any], number: int) -> None:
-        self.place, self.shares, self.number = place, shares, number
+    shares: Pieces
+    plane: int
+    stage: int
 
-    def start(self) -> Vector:
-        number = self.number
-        return Vector(self.place, self.place.each(lambda share: share.start(number), self.shares))
+    def energy(self, point: Pieces) -> tuple[float, Pieces]:
+        both = self.shares.each(partial(Share.evaluate, plane=self.plane, stage=self.stage), point)
+        slopes = both.each(itemgetter(1))
+        return sum(both.each(itemgetter(0)).gather()), slopes
 
-    def energy(self, point: Vector) -> tuple[float, Vector]:
-        number, place = self.number, self.place
-        both = place.each(lambda share, piece: share.evaluate(number, piece), self.shares, point.pieces)
-        slopes = place.each(itemgetter(1), both)
-        return sum(place.told(place.each(itemgetter(0), both))), Vector(place, slopes)
-
-    def inner(self, a: Vector, b: Vector) -> float:
+    def inner(self, a: Pieces, b: Pieces) -> float:
         """<a, b> over what counts."""
-        parts = self.place.each(lambda share, one, other: share.inner(one, other), self.shares, a.pieces, b.pieces)
-        return float(sum(self.place.told(parts)))
+        return float(sum(self.shares.each(Share.inner, a, b).gather()))
 
-    def project(self, point: Vector, vector: Vector) -> Vector:
+    def project(self, point: Pieces, vector: Pieces) -> Pieces:
         """As for plain space."""
-        number = self.number
-        projected = self.place.each(lambda share, piece: share.project(number, piece), self.shares, vector.pieces)
-        return Vector(self.place, projected)
+        return self.shares.each(partial(Share.project, plane=self.plane), vector)
 
-    def step(self, point: Vector, direction: Vector, t: float) -> Vector:
+    def step(self, point: Pieces, direction: Pieces, t: float) -> Pieces:
         """As for plain space."""
         return direction.each(lambda way, at: Euclidean().step(at, way, t), point)
 
-    def transport(self, vector: Vector, point: Vector, direction: Vector, t: float) -> Vector:
+    def transport(self, vector: Pieces, point: Pieces, direction: Pieces, t: float) -> Pieces:
         """As for plain space."""
         return vector
 
+    def descend(self, start: Pieces, settings: Settings) -> tuple[Steps, Pieces]:
+        """The steps of the stage, and where it ends."""
+        steps: Steps = []
 
-def survey(place: Place, shares: Sequence[Any]) -> list[Path]:
-    """The steps of conjugate gradient on all samples together, for each of their minimisations in turn.
+        def note(state: State) -> None:
+            steps.append(state.step)
 
-    The shares are where `place` says; sums over them are added in their order.
+        vectors: list[Any] = [self.energy, self, start, settings]  # which do what arrays would
+        result: Any = conjugate_gradient(*vectors, callback=note)
+        return steps, result.point
+
+
+def find_steps(shares: Pieces) -> list[Steps]:
+    """The steps of conjugate gradient on all samples together, for each stage of each of their planes in turn.
+
+    Sums over the shares are added in their order.
     """
-    plans: list[list[tuple[Settings, bool]]] = place.told(place.each(lambda share: share.plan, shares))
-    paths: list[Path] = []
-    before: Vector | None = None
-    for number, (settings, continues) in enumerate(next(filter(None, plans), [])):
-        space = _Samples(place, shares, number)
-        start = before if continues and before is not None else space.start()
-        path, before = _walked(space, start, settings)
-        paths.append(path)
-    return paths
-
-
-def _walked(space: _Samples, start: Vector, settings: Settings) -> tuple[Path, Vector]:
-    """The path of one joint minimisation, and where it ends."""
-    path: Path = []
-
-    def note(state: State) -> None:
-        path.append(state.step)
-
-    vectors: list[Any] = [space.energy, space, start, settings]  # which do what arrays would
-    result: Any = conjugate_gradient(*vectors, callback=note)
-    return path, result.point
+    plans: list[list[list[Settings]]] = shares.each(Share.plan).gather()
+    found: list[Steps] = []
+    for plane, stages in enumerate(next(filter(None, plans), [])):
+        point = shares.each(partial(Share.start, plane=plane))
+        for stage, settings in enumerate(stages):
+            steps, point = _Samples(shares, plane, stage).descend(point, settings)
+            found.append(steps)
+    return found

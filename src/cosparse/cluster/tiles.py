@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,26 +14,24 @@ from numpy.typing import NDArray
 
 import cosparse
 from cosparse.cluster.connection import on_worker
+from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
-from cosparse.cluster.steps import Path, Share, follow, shared, survey
-from cosparse.cluster.vectors import Here
-from cosparse.operator import AnalysisOperator
+from cosparse.cluster.steps import Part, Pieces, Share, Steps, find_steps, take_steps
 from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
+from cosparse.reconstruction.psf import named_kernel
 from cosparse.reconstruction.request import Request
-from cosparse.reconstruction.stages import Grouping
 from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Work:
+class Assignment:
     """A task with all its options, the same for every tile. Noise in the picture's units, and known."""
 
     task: str
-    operator: AnalysisOperator
     options: dict[str, Any]
     colour: bool
     version: str = cosparse.__version__
@@ -38,62 +39,83 @@ class Work:
     @property
     def factor(self) -> int:
         """How many times larger the result is."""
-        return int(self.options["factor"]) if self.task == "upscale" else 1
+        return int(self.options.get("factor", 1))
 
-    @property
-    def grouping(self) -> Grouping | None:
-        """The second pass, if there is one."""
-        if not self.options.get("grouping", True):
-            return None
-        return TASKS[self.task].second_pass.get(self.options.get("quality", "balanced"))
-
-    @property
-    def unknown_noise(self) -> bool:
-        """Whether the noise is to be estimated."""
-        return TASKS[self.task].estimates_noise and self.options.get("sigma") is None
-
-    def knowing(self, **found: Any) -> Work:
+    def knowing(self, **found: Any) -> Assignment:
         """The same with options that were found out."""
         return replace(self, options={**self.options, **found})
 
-    def undecided(self, dtype: np.dtype[Any]) -> bool:
-        """Whether the bounds depend on the values: then the whole picture decides, not each tile.
-
-        What has no noise is returned as it came, which needs no bounds.
-        """
-        idle = self.task == "denoise" and self.options.get("sigma") == 0
-        return self.options.get("bounds", "auto") == "auto" and dtype.kind == "f" and not idle
-
-    def bounds(self, extremes: Extremes) -> tuple[float, float] | None:
-        """Those of a float picture with such values."""
-        sigma = float(self.options.get("sigma") or 0.0)
-        white = (0.0, self.options["data_range"])
-        return white if extremes.within(white, sigma) else None
+    def find_out(
+        self, dtype: np.dtype[Any], sigma: Callable[[], float], extremes: Callable[[], Extremes]
+    ) -> dict[str, Any]:
+        """Options that depend on the pixels, if they are left to them: the whole picture decides, not each tile."""
+        found: dict[str, Any] = {}
+        level = self.options.get("sigma")
+        if TASKS[self.task].estimates_noise and level is None:
+            found["sigma"] = level = sigma()
+        # What has no noise is returned as it came, which needs no bounds.
+        idle = self.task == "denoise" and level == 0
+        if self.options.get("bounds", "auto") == "auto" and dtype.kind == "f" and not idle:
+            white = (0.0, self.options["data_range"])
+            found["bounds"] = white if extremes().within(white, float(level or 0.0)) else None
+        return found
 
     def colours(self, pixels: Any) -> Any:
         """Of a NumPy or Dask array, without transparency."""
         return pixels[..., :-1] if self.options.get("alpha") else pixels
 
-    def first_pass(self) -> Work:
-        """The same without the second one."""
-        return self if self.grouping is None else replace(self, options={**self.options, "grouping": False})
-
     def request(self, pixels: Array, mask: Array | None) -> Request:
         """What is asked of the task for some of the pixels."""
         given = {} if mask is None else {"mask": mask}
         axis = -1 if self.colour else None
-        return TASKS[self.task].request(
-            pixels, **given, **self.options, operator=self.operator, channel_axis=axis, part=True
+        return TASKS[self.task].request(pixels, **given, **self.options, channel_axis=axis, part=True)
+
+
+def assign(
+    task: str, options: dict[str, Any], masked: bool, layout: Layout, dtype: np.dtype[Any]
+) -> tuple[Assignment, Request]:
+    """The work on a picture, and what the task makes of it, asked for a blank one: it refuses what it cannot do."""
+    if task == "reconstruct" or options.get("border") == "periodic":
+        asked = "reconstruct" if task == "reconstruct" else "border='periodic'"
+        raise ValueError(
+            f"{asked}: every measurement depends on the whole picture, so that tiles cannot be repaired one by one; "
+            f"use cosparse.{task} on a picture that fits in memory"
         )
+    if task not in TASKS:
+        raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
+    unknown = set(options) - set(signature(TASKS[task].request).parameters)
+    if unknown:
+        raise TypeError(f"{task} has no option {', '.join(sorted(unknown))}")
+    missing = [name for name in TASKS[task].needs if options.get(name) is None]
+    if missing:
+        raise TypeError(f"{missing[0]}: {task} needs it")
+    if masked != (task == "inpaint"):
+        raise ValueError("mask: inpaint needs one, and nothing else takes one")
+    options = {"quality": "balanced", "bounds": "auto", **options, "alpha": layout.alpha}
+    if isinstance(options.get("kernel"), str):
+        options["kernel"] = named_kernel(options["kernel"])
+    work = Assignment(task, options, layout.channels is not None)
+    side = 64 + max(np.shape(options.get("kernel", ())), default=0)
+    gap = np.eye(side, dtype=bool) if masked else None
+    # Without noise there may be nothing to do.
+    noisy = work.knowing(sigma=options.get("sigma") or 1.0)
+    request = noisy.request(np.zeros((side, side, *layout.last), dtype), gap)
+    assert request.asked[0] is not None
+    return work.knowing(operator=request.asked[0].operator, data_range=request.caller.data_range), request
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Tiles of a picture: where each begins along the two axes, and how far they overlap, in pixels of the input."""
+    """Tiles of a picture: where each begins along the two axes, and how far they overlap, in pixels of the input.
+
+    `unit` is what all of them begin at a multiple of, `reach` the overlap that would do without a second pass.
+    """
 
     edges: tuple[tuple[int, ...], tuple[int, ...]]
     overlap: int
-    factor: int = 1
+    factor: int
+    unit: int
+    reach: int
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...]:
@@ -101,55 +123,60 @@ class Grid:
         return tuple(tuple(int(side) for side in np.diff(edges)) for edges in self.edges)
 
     @property
-    def places(self) -> list[Cell]:
+    def cells(self) -> list[Cell]:
         """All tiles, row by row."""
         rows, columns = (len(edges) - 1 for edges in self.edges)
         return [(i, j) for i in range(rows) for j in range(columns)]
 
-    def target(self, place: tuple[int, ...]) -> Region:
-        """Where a tile's result goes."""
+    def region(self, cell: Cell) -> Region:
+        """What a tile looks at: itself and the overlap, as far as the picture goes."""
         rows, columns = (
-            slice(edges[i] * self.factor, edges[i + 1] * self.factor)
-            for edges, i in zip(self.edges, place, strict=True)
+            slice(max(edges[i] - self.overlap, 0), min(edges[i + 1] + self.overlap, edges[-1]))
+            for edges, i in zip(self.edges, cell, strict=True)
         )
         return rows, columns
 
-    def trim(self, result: Array, place: tuple[int, ...]) -> Array:
-        """A tile's result without the overlap; at the picture's border there is none."""
-        cut = []
-        for edges, i in zip(self.edges, place, strict=True):
-            first = 0 if i == 0 else self.overlap * self.factor
-            cut.append(slice(first, first + (edges[i + 1] - edges[i]) * self.factor))
-        return result[tuple(cut)]
+    def target(self, cell: Cell) -> Region:
+        """Where a tile's result goes."""
+        rows, columns = (
+            slice(edges[i] * self.factor, edges[i + 1] * self.factor) for edges, i in zip(self.edges, cell, strict=True)
+        )
+        return rows, columns
+
+    def trim(self, result: Array, cell: Cell) -> Array:
+        """A tile's result without the overlap."""
+        rows, columns = (
+            slice(there.start - seen.start * self.factor, there.stop - seen.start * self.factor)
+            for seen, there in zip(self.region(cell), self.target(cell), strict=True)
+        )
+        return result[rows, columns]
 
 
-def divided(shape: tuple[int, ...], tile: int, overlap: int, factor: int, unit: int) -> Grid:
-    """The grid; tiles begin at multiples of `unit`, a last one too narrow to stand alone goes to its neighbour."""
+def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int, overlap: int | None) -> Grid:
+    """The grid of a picture; a last tile too narrow to stand alone goes to its neighbour.
+
+    Tiles begin where their patches lie as the whole picture's do. An overlap that is not given is enough for their
+    result to be the whole picture's to 0.05 grey levels; measured, see docs/cluster.md.
+    """
+    task, second = TASKS[work.task], request.second_pass
+    patch = work.options["operator"].patch_shape
+    stride = request.problems()[0].plan.stride  # which does not depend on the noise
+    unit = math.lcm(min(stride, *patch), task.unit, second.step if second else 1)
+    pixels = task.reach * max(patch) + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
+    # Similar patches from further off count for little.
+    more = 2 * second.passes * second.size if second else 0
+    reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
+    overlap = enough if overlap is None else -(-overlap // unit) * unit
     if tile < overlap:
         raise ValueError(
             f"tile: {tile} pixels are fewer than the overlap of {overlap}; use tiles of {4 * overlap} or more"
         )
     step = -(-tile // unit) * unit
-    edges = []
-    for size in shape[:2]:
-        starts = [start for start in range(0, size, step) if start == 0 or size - start >= max(overlap, 2)]
-        edges.append((*starts, size))
-    return Grid((edges[0], edges[1]), overlap, factor)
-
-
-def unit_of(work: Work, stride: int) -> int:
-    """What a tile's first pixel must be a multiple of for its patches to lie where the whole picture's do."""
-    return math.lcm(stride, TASKS[work.task].unit, work.grouping.step if work.grouping else 1)
-
-
-def overlap_of(work: Work, unit: int) -> int:
-    """Enough that the tiles' result is the whole picture's to 0.05 grey levels; measured, see docs/cluster.md."""
-    reach = TASKS[work.task].reach * max(work.operator.patch_shape)
-    if "kernel" in work.options:
-        reach += 2 * max(np.shape(work.options["kernel"]))
-    if work.grouping is not None:
-        reach += 2 * work.grouping.passes * work.grouping.size  # similar patches from further off count for little
-    return -(-reach // (work.factor * unit)) * unit
+    rows, columns = (
+        (*(start for start in range(0, side, step) if start == 0 or side - start >= max(overlap, 2)), side)
+        for side in size
+    )
+    return Grid((rows, columns), overlap, work.factor, unit, reach)
 
 
 @dataclass(frozen=True)
@@ -157,10 +184,10 @@ class Found:
     """What all tiles of a page share: options that depend on its pixels, noise and bounds, and the steps to take."""
 
     options: dict[str, Any]
-    paths: list[Path]
+    steps: list[Steps]
 
 
-def check_values(work: Work, pixels: Array, missing: Array | None) -> None:
+def check_values(work: Assignment, pixels: Array, missing: Array | None) -> None:
     """Refuse a picture, or a sample of its values, as the task itself would if it saw the whole."""
     seen = work.colours(pixels)
     seen = seen.ravel() if missing is None else seen[~missing].ravel()
@@ -171,63 +198,49 @@ def check_values(work: Work, pixels: Array, missing: Array | None) -> None:
         refuse_far(working[~np.isnan(working)], caller, work.options.get("sigma"))
 
 
-def examine(work: Work, pixels: Array, missing: Array | None, alone: bool) -> Found:
+def examine(work: Assignment, pixels: Array, missing: Array | None, alone: bool) -> Found:
     """What is to be known of a page small enough for one task; its steps only if it has more than this one tile."""
 
     def look() -> dict[str, Any]:
         check_values(work, pixels, missing)
-        found: dict[str, Any] = {}
-        knowing = work
-        if work.unknown_noise:
-            span, axis = work.options["data_range"], -1 if work.colour else None
-            alpha = bool(work.options.get("alpha"))
-            found["sigma"] = cosparse.estimate_sigma(pixels, data_range=span, channel_axis=axis, alpha=alpha)
-            knowing = work.knowing(**found)
-        if knowing.undecided(pixels.dtype):
-            known = None if missing is None else ~missing
-            found["bounds"] = knowing.bounds(Extremes.of(work.colours(pixels), known))
-        return found
+        seen, known = work.colours(pixels), None if missing is None else ~missing
+        given = {"data_range": work.options["data_range"], "channel_axis": -1 if work.colour else None}
+        sigma = partial(cosparse.estimate_sigma, seen, **given)
+        return work.find_out(pixels.dtype, sigma, lambda: Extremes.of(seen, known))
 
     found = on_worker(work.version, look)
     if alone:
         return Found(found, [])
     inside = (slice(0, pixels.shape[0]), slice(0, pixels.shape[1]))
-    return Found(found, find_paths(work.knowing(**found), [pixels], [missing], [Sample(inside, inside)]))
+    share = share_of(work.knowing(**found), [pixels], [missing], [Sample(inside, inside)])
+    return Found(found, on_worker(work.version, find_steps, Pieces(None, [share])))
 
 
-def share_of(work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> Share:
-    """What the task minimises for some samples; a task, see :func:`cosparse.cluster.steps.survey`."""
+def share_of(work: Assignment, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> Share:
+    """What the task minimises for some samples; a task, see :func:`cosparse.cluster.steps.find_steps`."""
 
     def share() -> Share:
-        requests, insides, weights = [], [], []
+        found = []
         for crop, mask, sample in zip(crops, masks, samples, strict=True):
-            if mask is None or not mask.all():
-                requests.append(work.request(crop, mask))
-                rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
-                insides.append((rows, columns))
-                weights.append(sample.weight)
-        return shared(requests, insides, weights)
+            problems = [] if mask is not None and mask.all() else work.request(crop, mask).problems()
+            rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
+            if problems:  # there are none where no pixel is missing
+                planes = [(problem, problem.energies()) for problem in problems]
+                found.append(Part(planes, (rows, columns), sample.weight))
+        return Share(found)
 
     return on_worker(work.version, share)
 
 
-def find_paths(work: Work, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> list[Path]:
-    """The steps that all tiles will take, found by one task from so few samples that no other need help."""
-    share = share_of(work, crops, masks, samples)
-    return on_worker(work.version, survey, Here(), [share])
-
-
-def repair_block(
-    pixels: Array, *mask: Array, work: Work, grid: Grid, paths: list[Path], block_info: Any = None
-) -> Array:
-    """A tile with its overlap, repaired and trimmed: the function that `map_overlap` maps."""
-    place = block_info[0]["chunk-location"][:2]
-    known = mask[0].reshape(mask[0].shape[:2]) if mask else None
-    if known is not None and known.all():
-        rows, columns = grid.target(place)
+def repair_tile(common: tuple[Assignment, Grid, Found], pixels: Array, missing: Array | None, cell: Cell) -> Array:
+    """A tile with its overlap, repaired and trimmed; a task."""
+    work, grid, found = common
+    if missing is not None and missing.all():
+        rows, columns = grid.target(cell)
         raise ValueError(
             f"mask: no pixel is known around rows {rows.start} to {rows.stop}, columns {columns.start} to "
             f"{columns.stop}; use larger tiles"
         )
-    result = on_worker(work.version, lambda: follow(paths, work.request(pixels, known)))
-    return np.ascontiguousarray(grid.trim(result, place))
+    request = work.knowing(**found.options).request
+    result = on_worker(work.version, lambda: take_steps(found.steps, request(pixels, missing)))
+    return np.ascontiguousarray(grid.trim(result, cell))

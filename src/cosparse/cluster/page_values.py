@@ -1,19 +1,25 @@
-"""The noise level of a picture larger than memory: the same median of wavelets as for a small one, by histogram."""
+"""Of a page larger than memory: its noise level, and its least and largest values, from which bounds are chosen."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
 from cosparse.io.values import to_working
+from cosparse.reconstruction.bounds import BLOCK, Extremes, Pair
 from cosparse.reconstruction.planes import offset_of
+
+if TYPE_CHECKING:
+    import dask.array as da
+    from distributed import Client
 
 # Relative resolution 0.05 %: far finer than the estimate itself.
 BINS = np.geomspace(1e-4, 1e3, 32769)
 REACH = 2  # pixels that a coefficient looks back
+SIDE = 128 * BLOCK  # pixels of the parts that extremes are found in, which must not cut a block in two
 
 
 def _histogram(
@@ -42,8 +48,8 @@ def _histogram(
     return counts
 
 
-def estimate_level(client: Any, array: Any, data_range: float) -> float:
-    """The noise of a Dask array (h, w[, channels]) in its own units, as `cosparse.estimate_sigma` would find it."""
+def estimate_level(client: Client, array: da.Array, data_range: float) -> float:
+    """The noise of a Dask array (h, w[, channels]) in its own units: `cosparse.estimate_sigma`, by histogram."""
     import dask.array as da
 
     even = array.rechunk(tuple(_even(sides) for sides in array.chunks[:2]) + array.chunks[2:])
@@ -78,3 +84,32 @@ def _median(histogram: NDArray[np.int64]) -> float:
     if below[-1] == 0:
         return 0.0
     return float(np.interp(below[-1] / 2, np.concatenate([[0], below]), BINS))
+
+
+def find_extremes(client: Client, array: da.Array, missing: da.Array | None = None) -> Extremes:
+    """Those of a Dask array (h, w[, channels]), as :meth:`Extremes.of` finds them; `missing` pixels do not count."""
+    from dask.delayed import delayed
+
+    sides = {0: SIDE, 1: SIDE}
+    pieces = array.rechunk({**sides, **dict.fromkeys(range(2, array.ndim), -1)}).to_delayed().reshape(-1)
+    masks = [None] * len(pieces) if missing is None else missing.rechunk(sides).to_delayed().reshape(-1)
+    task = delayed(_extremes, pure=False)
+    found = gathered(client, client.compute([task(*both) for both in zip(pieces, masks, strict=True)]))
+    parts = [part for part in found if part is not None]
+    if not parts:
+        raise ValueError("mask: all pixels are missing; nothing is known to start from")
+    blocks = [part.blocks for part in parts if part.blocks is not None]
+    return Extremes(
+        sum(part.count for part in parts), _ends([part.pixels for part in parts]), _ends(blocks) if blocks else None
+    )
+
+
+def _extremes(page: NDArray[Any], missing: NDArray[np.bool_] | None) -> Extremes | None:
+    """Of a part; None if nothing of it is known."""
+    known = None if missing is None else ~missing
+    return None if known is not None and not known.any() else Extremes.of(page, known)
+
+
+def _ends(pairs: list[Pair]) -> Pair:
+    """The least and the largest of all; NaN of anything stays NaN."""
+    return float(np.min(pairs)), float(np.max(pairs))

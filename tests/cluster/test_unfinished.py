@@ -9,8 +9,8 @@ import pytest
 import zarr
 
 from cosparse import cluster
-from cosparse.cluster.care import begun, check_target, cleared
-from cosparse.cluster.picture import _Job
+from cosparse.cluster.picture import TiledRepair
+from cosparse.cluster.unfinished import Unfinished, check_target
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_an_empty_folder_may_be_used_and_what_others_put_there_stays(repair, tmp
         raise RuntimeError("stop here")
 
     with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="stop here"):
-        patch.setattr(_Job, "_finish", fail)
+        patch.setattr(TiledRepair, "_finish", fail)
         repair()
     assert (part / "job.json").exists()
     with pytest.raises(FileExistsError, match="differs in sigma"):
@@ -101,11 +101,11 @@ def test_what_appears_at_the_target_meanwhile_is_not_replaced(repair, tmp_path):
 
 
 def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
-    part, elsewhere = tmp_path / "part", tmp_path / "elsewhere"
-    part.mkdir()
+    part, elsewhere = Unfinished(tmp_path / "out.zarr"), tmp_path / "elsewhere"
+    part.folder.mkdir()
     elsewhere.mkdir()
     (elsewhere / "thesis.txt").write_text("mine")
-    (part / "tiles.zarr").symlink_to(elsewhere)
-    cleared(part)
-    assert begun(part) is None
+    part.store.symlink_to(elsewhere)
+    part.clear()
+    assert part.saved() is None
     assert (elsewhere / "thesis.txt").exists()

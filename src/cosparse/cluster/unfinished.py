@@ -1,0 +1,174 @@
+"""Where a repair by tiles writes: a target that may be replaced or not, and the folder of its tiles until it is whole.
+
+Only what we made is ever removed or replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from cosparse.cluster.connection import FULL
+from cosparse.cluster.layout import Index
+from cosparse.cluster.sources import TIFF
+from cosparse.cluster.tiles import Found
+from cosparse.identity import differing
+from cosparse.io.atomic import replacing
+from cosparse.reconstruction.prior import Region
+
+log = logging.getLogger(__name__)
+
+FORMAT = "cosparse-tiles-2"
+RECORD = "job.json"
+OURS = (RECORD, "done", "pages", "tiles.zarr", "fresh.zarr", "replaced.zarr")  # in OUT.part; nothing else is removed
+
+
+class Unfinished:
+    """The folder OUT.part beside a target OUT: what was asked for, what was found out about pages, finished tiles."""
+
+    def __init__(self, goal: Path) -> None:
+        self.goal, self.folder = goal, goal.with_name(goal.name + ".part")
+        self.store = self.folder / "tiles.zarr"
+
+    def begin(self, asked: dict[str, Any], force: bool) -> None:
+        """A new folder, or that of an earlier run of the same; tiles of another are forgotten if forced to."""
+        saved = self.saved()
+        if saved is not None:
+            others = differing(saved["job"], asked) if saved.get("format") == FORMAT else ["version"]
+            if not others:
+                return
+            if not force:
+                raise FileExistsError(
+                    f"{self.folder}: holds tiles of another repair, which differs in {', '.join(others)}; "
+                    "remove it, or pass force=True (--force)"
+                )
+            self.clear()
+        with self.explained(kept=False):
+            self.folder.mkdir(exist_ok=True)
+            self._write(RECORD, {"format": FORMAT, "job": asked})
+            for name in ("done", "pages"):
+                (self.folder / name).mkdir(exist_ok=True)
+
+    def saved(self) -> Any:
+        """What an earlier run wrote of itself; None if there is none or the folder is empty.
+
+        Anything else of that name is refused: it is not ours.
+        """
+        if not self.folder.exists() and not self.folder.is_symlink():
+            return None
+        if self.folder.is_dir():
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                saved = json.loads((self.folder / RECORD).read_text())
+                if saved.get("format") == FORMAT or {"job", "found", "paths"} <= set(saved):  # or of older versions
+                    return saved
+            if all(entry.name.startswith(f".{RECORD}.") for entry in self.folder.iterdir()):
+                return None
+        raise FileExistsError(
+            f"{self.folder}: is where unfinished tiles would be kept, but was not made by cosparse; move it away, "
+            "or name another target"
+        )
+
+    def done(self) -> set[str]:
+        """The marks of finished tiles."""
+        return {name for name in os.listdir(self.folder / "done") if not name.startswith(".")}
+
+    def page(self, number: int) -> Found | None:
+        """What was found out about a page by an earlier run."""
+        place = self.folder / _page(number)
+        return Found(**json.loads(place.read_text())) if place.exists() else None
+
+    def keep_page(self, number: int, found: Found) -> None:
+        """Keep what was found out about a page for a later run."""
+        with self.explained(kept=False):
+            self._write(_page(number), vars(found))
+
+    def create(self, **array: Any) -> None:
+        """An empty zarr array for the tiles, if there is none yet."""
+        import zarr
+
+        if not self.store.exists():
+            with self.explained(kept=False):
+                zarr.create_array(self.folder / "fresh.zarr", overwrite=True, **array)
+                os.replace(self.folder / "fresh.zarr", self.store)
+
+    def clear(self) -> None:
+        """Remove the folder, or at least what we put there."""
+        for name in [*OURS, *(entry.name for entry in self.folder.iterdir() if entry.name.startswith(f".{RECORD}."))]:
+            place = self.folder / name
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink(missing_ok=True)
+        try:
+            self.folder.rmdir()
+        except OSError:
+            log.warning("%s: holds what is not cosparse's, and is left there", self.folder)
+
+    @contextlib.contextmanager
+    def explained(self, kept: bool = True) -> Iterator[None]:
+        """Full disks and lost workers in words that say what to do, and whether finished tiles are kept."""
+        from distributed import KilledWorker
+
+        more = f"; the finished tiles are kept in {self.folder}, the same call goes on from them" if kept else ""
+        try:
+            yield
+        except KilledWorker as problem:
+            raise RuntimeError(
+                f"{self.goal}: workers died again and again over one tile, perhaps for lack of memory; "
+                f"use smaller tiles{more}"
+            ) from problem
+        except OSError as problem:
+            if problem.errno not in FULL:
+                raise
+            raise OSError(
+                f"{self.goal}: cannot be written ({os.strerror(problem.errno)}); make room and run again{more}"
+            ) from problem
+
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        with replacing(self.folder / name) as temporary:
+            temporary.write_text(json.dumps(content))
+
+
+def _page(number: int) -> str:
+    return f"pages/{number}.json"
+
+
+def write_tile(pixels: NDArray[Any], folder: str, mark: str, page: Index, region: Region) -> None:
+    """A tile's pixels, and then the mark that they are all there; a task."""
+    import zarr
+
+    store: Any = zarr.open_array(Path(folder) / "tiles.zarr", mode="r+")
+    store[(*page, *region)] = pixels
+    with replacing(Path(folder) / "done" / mark) as temporary:
+        temporary.touch()
+
+
+def check_target(goal: Path, force: bool) -> None:
+    """Refuse to write where something is that may not be replaced: with `force`, a picture of the same kind may."""
+    if goal.suffix.lower() not in (".zarr", *TIFF):
+        raise ValueError(f"target: {goal} does not say what to write; end it with .zarr or .tif")
+    if goal.exists() and not force:
+        raise FileExistsError(f"{goal}: exists; pass force=True (--force) to replace it")
+    if goal.suffix.lower() in TIFF and goal.is_dir():
+        raise FileExistsError(f"{goal}: is a folder, which is never replaced; name another target")
+    if goal.suffix.lower() == ".zarr" and goal.exists() and not _is_zarr_array(goal):
+        raise FileExistsError(f"{goal}: is not a zarr array, and only such are replaced; name another target")
+    if not goal.parent.is_dir():
+        raise FileNotFoundError(f"{goal}: the folder {goal.parent} does not exist; create it first")
+
+
+def _is_zarr_array(folder: Path) -> bool:
+    """Whether a folder is an array and no group of them."""
+    if (folder / ".zarray").is_file():
+        return True
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return bool(json.loads((folder / "zarr.json").read_text()).get("node_type") == "array")
+    return False
