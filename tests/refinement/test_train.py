@@ -54,6 +54,7 @@ def test_training_minimises_what_the_task_does(task, sigma, photograph):
             np.testing.assert_allclose(slope, steepest, rtol=1e-4, atol=1e-5 * np.abs(steepest).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_training_ends_where_the_task_does(task, photograph):
     """But for the task's few iterations: nearer to its result than noise and start by far."""
@@ -97,6 +98,7 @@ def exact_repair(crop, operator, **_):
     return image
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_the_hypergradient_against_repairs_with_another_operator(task, photograph, monkeypatch):
     """Where the repair depends smoothly on the operator: a penalty so gentle that the energy is convex."""
@@ -186,6 +188,7 @@ def refined(photograph):
     return refine_operator(AnalysisOperator.dct(4), [photograph], validation=[photograph.T], **SMALL)
 
 
+@pytest.mark.slow
 def test_it_gains_on_a_picture_it_has_not_seen(photograph, other_photograph):
     """Against the energy that training started from, at the noise it was trained for."""
     result = refine_operator(
@@ -231,6 +234,7 @@ def test_stopped_and_taken_up_again(photograph, refined, tmp_path):
         refine_operator(*arguments, validation=[photograph.T], checkpoint=file, **{**SMALL, "sigma": 21.0})
 
 
+@pytest.mark.slow
 def test_several_tasks_over_a_range_of_noise(photograph):
     result = refine_operator(
         AnalysisOperator.dct(3), [photograph, photograph.T], task=TASKS, sigma=(5, 30), steps=2, batch=3, crop=30,

@@ -138,6 +138,7 @@ def test_colour_gains_from_its_channels(colour):
 # -- what stays as it was ----------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 @pytest.mark.parametrize("channels", [None, 3, 4])
 def test_known_pixels_and_alpha_keep_every_bit(dtype, channels, colour):
@@ -168,6 +169,7 @@ def test_what_stands_under_the_mask_is_never_looked_at(hidden, clean):
     np.testing.assert_array_equal(inpaint(np.where(missing, hidden, image), missing), inpaint(image, missing))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 def test_the_callers_array_is_answered_in_kind_and_not_changed(task, dtype, colour):
@@ -182,6 +184,7 @@ def test_the_callers_array_is_answered_in_kind_and_not_changed(task, dtype, colo
     np.testing.assert_array_equal(np.moveaxis(first, 0, -1), result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("axis", [None, -1])
 def test_a_stack_is_its_pages(task, axis, colour):
@@ -192,6 +195,7 @@ def test_a_stack_is_its_pages(task, axis, colour):
     np.testing.assert_array_equal(TASKS[task](pages, channel_axis=axis, **sigma), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["denoise", "deblur"])
 @pytest.mark.parametrize("shift", [0, 1])
 def test_every_page_has_a_noise_of_its_own(task, shift, colour):
@@ -275,6 +279,7 @@ def test_the_callback_sees_every_iteration_and_can_stop(task, clean):
     np.testing.assert_allclose(stopped[~known], expected[~known], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_every_picture_takes_the_same_number_of_iterations(task, clean):
     """Or tiles of a large one could not end where the whole would."""
@@ -284,6 +289,7 @@ def test_every_picture_takes_the_same_number_of_iterations(task, clean):
         assert len(last) == last[-1].iteration == last[-1].iterations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("stack", [False, True])
@@ -321,6 +327,7 @@ def test_the_callback_sees_opponent_colours_for_what_they_are(colour):
 SHIFTS = [-1000.0, -0.5, 3.0, 100.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("axis", [None, -1])
 @pytest.mark.parametrize("shift", SHIFTS)
