@@ -159,6 +159,7 @@ def test_the_grid_has_as_many_operators_as_asked_for(script):
     assert {64, 128, 256} <= {k for _, _, k in grid(20)}
 
 
+@pytest.mark.slow
 def test_own_operator(imported, capsys):
     """On its own scenes, with operators that hardly learned: each repairs, none by much less than the shipped."""
     imported("own_operator").main(["--quick", "--kinds", "filaments"])
@@ -170,6 +171,7 @@ def test_own_operator(imported, capsys):
         assert noise in line and min(figures[1:]) > figures[0] + 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [".", "paper", "speed", "cluster"])
 def test_every_script_can_be_imported(folder):
     """In a process of its own, from its own folder: a name that has moved is then seen."""

@@ -53,6 +53,7 @@ def test_the_same_bytes_from_eight_threads_at_a_time():
         assert blas_threads() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", ["fork", "spawn", "fork_in_the_middle"])
 def test_the_same_bytes_from_other_processes(check):
     """In a fresh process: other tests' servers have threads of their own, which may not survive a fork."""

@@ -18,6 +18,7 @@ def run(name: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_tomography_beats_filtered_back_projection():
     filtered, ours = map(float, re.findall(r"([\d.]+) dB", run("tomography.py")))
     assert ours > filtered + 10

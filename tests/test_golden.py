@@ -6,6 +6,7 @@ import golden
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(golden.cases()), ids=str)
 def test_what_every_task_reaches(case):
     assert case.reached() == pytest.approx(golden.table()[str(case)], abs=0.02)

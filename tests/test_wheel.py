@@ -25,7 +25,10 @@ NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # The interpreter may stand in root's home: to read everything is not to write anything.
 READER = (*NOBODY, "--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search")
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the test needs the modes and users of POSIX")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="the test needs the modes and users of POSIX"),
+]
 
 
 def run(*command, check=True, **options):

@@ -92,6 +92,7 @@ def test_learning_stops_and_goes_on(run, photos, monkeypatch):
     np.testing.assert_array_equal(a.matrix, b.matrix)
 
 
+@pytest.mark.slow
 def test_refine_and_use_it(run, photos, monkeypatch):
     arguments = ["--sigma", "20", "--steps", 8, "--batch", 4, "--crop", 32, "--json"]
     (record,) = run("refine", "dct:4", "photos", "-o", "a.safetensors", *arguments)

@@ -23,6 +23,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_demo(run):
     records = run("demo", "--json")
     gained = {record["task"]: record["psnr"] - record["psnr_before"] for record in records}
@@ -136,6 +137,7 @@ def test_the_bar_tells_how_near_the_truth_the_picture_is(truth, stack, monkeypat
     assert all("energy" in figure for figure in shown(None, repair))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("truth", [np.tile(GREY, (5, 5)), COLOUR], ids=["grey", "colour"])
 def test_a_terminal_sees_progress(folder, truth):

@@ -108,6 +108,7 @@ def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path):
     assert seam > 1.5 * inside  # tiles on their own do show
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "options"),
     [

@@ -51,6 +51,7 @@ def answer(x):
 }
 
 
+@pytest.mark.slow
 def test_an_edit_reaches_what_was_inlined_into_other_files(tmp_path):
     """As in our kernels, which inline the functions of `elementary`."""
     package, caches = tmp_path / "small", tmp_path / "caches"
@@ -266,6 +267,7 @@ assert before == (dict(os.environ), numba.config.CACHE_DIR, list(numba.core.cach
     python("-c", code)
 
 
+@pytest.mark.slow
 def test_what_was_just_compiled_gives_the_bytes_of_what_was_kept(tmp_path):
     """The first process compiles, the second loads: every kernel that repairs use, to the last bit."""
     program = (

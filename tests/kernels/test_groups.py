@@ -48,6 +48,7 @@ def test_without_noise_nothing_is_changed_and_with_all_noise_the_groups_agree():
     np.testing.assert_allclose(alone, pilots, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("sigma", [10, 40])
 def test_patterns_that_return_gain_most(quality, sigma):
@@ -57,6 +58,7 @@ def test_patterns_that_return_gain_most(quality, sigma):
     assert psnr(truth, twice, data_range=255) > psnr(truth, once, data_range=255) + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize("sigma", [0, 20])
 @pytest.mark.parametrize("kind", ["pixels", "scratches"])

@@ -47,6 +47,7 @@ def test_every_kind_of_operator_is_taken(scene, half):
         np.testing.assert_allclose(five(A), expected, atol=1e-4, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -186,6 +187,7 @@ def test_an_adjoint_that_is_nearly_one_may_be_used(tomograph):
 # -- where values lie ----------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [-1000.0, -0.5, 3.0])
 def test_adding_a_constant_adds_it_to_the_result(shift, scene):
     image = 0.3 + 0.4 * scene

@@ -16,6 +16,7 @@ def test_noise_is_estimated(sigma, photograph):
     assert estimate_sigma(noisy / 255) == pytest.approx(sigma / 255, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["denoise", "deblur"])
 @pytest.mark.parametrize("shift", [0, 1])
 def test_every_page_has_a_noise_of_its_own(task, shift, colour):

@@ -17,6 +17,7 @@ from cosparse.reconstruction.tasks import TASKS
 # -- what stays as it was ----------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 def test_the_callers_array_is_answered_in_kind_and_not_changed(task, dtype, colour):
@@ -31,6 +32,7 @@ def test_the_callers_array_is_answered_in_kind_and_not_changed(task, dtype, colo
     np.testing.assert_array_equal(np.moveaxis(first, 0, -1), result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 @pytest.mark.parametrize("axis", [None, -1])
 def test_a_stack_is_its_pages(task, axis, colour):
@@ -86,6 +88,7 @@ def test_images_smaller_than_a_patch(task, shape):
 SHIFTS = [-1000.0, -0.5, 3.0, 100.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 @pytest.mark.parametrize("axis", [None, -1])
 @pytest.mark.parametrize("shift", SHIFTS)

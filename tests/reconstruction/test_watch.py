@@ -26,6 +26,7 @@ def test_the_callback_sees_every_iteration_and_can_stop(task, clean):
     np.testing.assert_allclose(stopped[~known], expected[~known], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 def test_every_picture_takes_the_same_number_of_iterations(task, clean):
     """Or tiles of a large one could not end where the whole would."""
@@ -35,6 +36,7 @@ def test_every_picture_takes_the_same_number_of_iterations(task, clean):
         assert len(last) == last[-1].iteration == last[-1].iterations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("stack", [False, True])

@@ -48,6 +48,7 @@ def test_training_minimises_what_the_task_does(task, sigma, photograph):
             np.testing.assert_allclose(slope, steepest, rtol=1e-4, atol=1e-5 * np.abs(steepest).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_training_ends_where_the_task_does(task, photograph):
     """But for the task's few iterations: nearer to its result than noise and start by far."""
@@ -91,6 +92,7 @@ def exact_repair(crop, operator, **_):
     return image
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_the_hypergradient_against_repairs_with_another_operator(task, photograph, monkeypatch):
     """Where the repair depends smoothly on the operator: a penalty so gentle that the energy is convex."""

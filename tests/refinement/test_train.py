@@ -17,6 +17,7 @@ def refined(photograph):
     return refine_operator(AnalysisOperator.dct(4), [photograph], validation=[photograph.T], **SMALL)
 
 
+@pytest.mark.slow
 def test_it_gains_on_a_picture_it_has_not_seen(photograph, other_photograph):
     """Against the energy that training started from, at the noise it was trained for."""
     result = refine_operator(
@@ -68,6 +69,7 @@ def test_stopped_and_taken_up_again(photograph, refined, tmp_path):
         refine_operator(*arguments, validation=[photograph.T], checkpoint=file, **{**SMALL, "sigma": 21.0})
 
 
+@pytest.mark.slow
 def test_several_tasks_over_a_range_of_noise(photograph):
     result = refine_operator(
         AnalysisOperator.dct(3), [photograph, photograph.T], task=TASKS, sigma=(5, 30), steps=2, batch=3, crop=30,

@@ -31,6 +31,7 @@ def test_inpainting_denoises_too(clean):
     assert psnr(clean, inpaint(noisy, one, sigma=0.08)) == pytest.approx(psnr(clean, denoise(noisy, 0.08)), abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 @pytest.mark.parametrize("channels", [None, 3, 4])
 def test_known_pixels_and_alpha_keep_every_bit(dtype, channels, colour):
