@@ -109,8 +109,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["repair", "learn"], nargs="?", default="repair")
     parser.add_argument("--every", type=int, default=50, help="repair: take every so many-th photograph")
-    parser.add_argument("--patches", type=int, default=50_000, help="learn: from so many")
-    parser.add_argument("--seeds", type=int, default=5, help="learn: so many times")
+    parser.add_argument("--patches", type=int, default=20_000, help="learn: from so many")
+    parser.add_argument("--seeds", type=int, default=3, help="learn: so many times")
     options = parser.parse_args()
     need_data()
     rows = []

@@ -227,5 +227,5 @@ def test_the_papers_images_in_the_reference_setting(data):
     )
     assert result.operator.condition < 3
     assert result.operator.coherence < 0.9
-    # A secant guess needs 1.1 to 1.4 evaluations an iteration.
-    assert result.evaluations < 1.5 * result.iterations
+    # From interpolated minima hardly a first trial is rejected.
+    assert result.evaluations < 1.1 * result.iterations
