@@ -164,7 +164,7 @@ class TiledRepair:
         self, task: str, source: Given, mask: Given | None, goal: Path, tiling: Tiling, options: dict[str, Any]
     ) -> None:
         self.source, self.mask = opened(source), None if mask is None else opened(mask)
-        self.goal, self.part, self.tiling = goal, Unfinished(goal), tiling
+        self.goal, self.unfinished, self.tiling = goal, Unfinished(goal), tiling
         as_dask(self.source)  # refuses what is no array
         self.layout = layout_of(self.source, tiling.channel_axis, tiling.alpha)
         self.pages = self.layout.pages
@@ -189,10 +189,10 @@ class TiledRepair:
 
     def run(self, client: Client, force: bool, callback: Callable[[int, int], object] | None = None) -> TileReport:
         """All pages, in turn, or some at a time if they are small; then the result under its name."""
-        self.part.begin(self._identity(), force)
-        done, tiles = self.part.done(), len(self.pages) * len(self.grid.cells)
+        self.unfinished.begin(self._identity(), force)
+        done, tiles = self.unfinished.done(), len(self.pages) * len(self.grid.cells)
         if done:
-            log.info("%s: %d of %d tiles are there already", self.part.folder, len(done), tiles)
+            log.info("%s: %d of %d tiles are there already", self.unfinished.folder, len(done), tiles)
         numbers = count(len(done) + 1)
 
         def one_more() -> None:
@@ -232,19 +232,19 @@ class TiledRepair:
             found = self._found(client, numbers)
             factor = self.work.factor
             sides = (*(1 for _ in self.layout.leading), *(side[0] * factor for side in self.grid.chunks))
-            self.part.create(
+            self.unfinished.create(
                 shape=self.layout.shape(factor), chunks=(*sides, *self.layout.last), dtype=self.dtype,
                 **self.description.for_zarr(self.array.ndim)[0],
             )  # fmt: skip
         except BaseException:
-            if not self.part.done():
-                self.part.clear()  # nothing to go on from
+            if not self.unfinished.done():
+                self.unfinished.clear()  # nothing to go on from
             raise
         return found
 
     def _found(self, client: Client, numbers: Sequence[int]) -> dict[int, Found]:
         """Noise, bounds and steps of some pages, kept for a later run."""
-        known = {number: self.part.page(number) for number in numbers}
+        known = {number: self.unfinished.page(number) for number in numbers}
         unseen = [number for number, found in known.items() if found is None]
         pages = [self.page(number) for number in unseen]
         if pages and pages[0].small:
@@ -252,7 +252,7 @@ class TiledRepair:
         else:
             new = [page.found(client) for page in pages]
         for number, found in zip(unseen, new, strict=True):
-            self.part.keep_page(number, found)
+            self.unfinished.keep_page(number, found)
             known[number] = found
         return {number: found for number, found in known.items() if found is not None}
 
@@ -268,7 +268,7 @@ class TiledRepair:
         from distributed import as_completed
 
         repair, write = delayed(repair_tile, pure=False), delayed(write_tile, pure=False)
-        folder = str(self.part.folder)
+        folder = str(self.unfinished.folder)
         pages = {number: self.page(number) for number in {number for number, _ in todo}}
         # A task of its own, so that it is sent once to each worker and not along with every tile.
         common = {number: delayed((self.work, self.grid, found[number]), traverse=False) for number in pages}
@@ -283,7 +283,7 @@ class TiledRepair:
         which = {future.key: tile for future, tile in zip(futures, todo, strict=True)}
         failed: list[Tile] = []
         try:
-            with while_staffed(client, lambda: futures), self.part.explained():
+            with while_staffed(client, lambda: futures), self.unfinished.explained():
                 ready: Any = as_completed(futures, client.loop, with_results=True, raise_errors=False)
                 for future, outcome in ready:
                     if future.status == "finished":
@@ -303,16 +303,16 @@ class TiledRepair:
     def _finish(self, force: bool) -> tuple[str, ...]:
         """The result under its own name, and nothing else left; returns what of the source is not in it."""
         check_target(self.goal, force)  # hours may have passed
-        with self.part.explained():
+        with self.unfinished.explained():
             if self.goal.suffix.lower() in TIFF:
                 with replacing(self.goal) as temporary:
-                    lost = write_tiff(self.part.store, temporary, self.goal, self.layout, self.description)
+                    lost = write_tiff(self.unfinished.store, temporary, self.goal, self.layout, self.description)
             else:
                 lost = self.description.for_zarr(self.array.ndim)[1]
                 if self.goal.exists():
-                    os.replace(self.goal, self.part.folder / "replaced.zarr")
-                os.replace(self.part.store, self.goal)
-            self.part.clear()
+                    os.replace(self.goal, self.unfinished.folder / "replaced.zarr")
+                os.replace(self.unfinished.store, self.goal)
+            self.unfinished.clear()
         return lost
 
 

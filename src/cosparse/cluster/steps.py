@@ -77,7 +77,7 @@ def _taken(steps: Steps, energy: Energy, geometry: Euclidean, start: Array) -> R
 
 
 @dataclass(frozen=True)
-class Part:
+class PosedSample:
     """A sample: the problems of its planes, with the energies of their stages; what counts of it, and how often."""
 
     planes: list[tuple[Problem, list[Energy]]]
@@ -94,7 +94,7 @@ class Part:
 class Share:
     """Some of the samples. Points, gradients and directions of it are flat arrays, one sample after the other."""
 
-    samples: list[Part]
+    samples: list[PosedSample]
 
     def plan(self) -> list[list[Settings]]:
         """Of every stage of every plane."""
@@ -128,7 +128,7 @@ class Share:
             total += sample.weight * float(np.vdot(one, other))
         return total
 
-    def _slices(self) -> Iterator[tuple[Part, slice]]:
+    def _slices(self) -> Iterator[tuple[PosedSample, slice]]:
         """Every sample, and where it stands in a flat array."""
         first = 0
         for sample in self.samples:

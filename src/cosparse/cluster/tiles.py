@@ -16,7 +16,7 @@ import cosparse
 from cosparse.cluster.connection import on_worker
 from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
-from cosparse.cluster.steps import Part, Pieces, Share, Steps, find_steps, take_steps
+from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
 from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
@@ -226,7 +226,7 @@ def share_of(work: Assignment, crops: list[Array], masks: list[Array | None], sa
             rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
             if problems:  # there are none where no pixel is missing
                 planes = [(problem, problem.energies()) for problem in problems]
-                found.append(Part(planes, (rows, columns), sample.weight))
+                found.append(PosedSample(planes, (rows, columns), sample.weight))
         return Share(found)
 
     return on_worker(work.version, share)

@@ -82,13 +82,13 @@ class Unfinished:
 
     def page(self, number: int) -> Found | None:
         """What was found out about a page by an earlier run."""
-        place = self.folder / _page(number)
+        place = self.folder / f"pages/{number}.json"
         return Found(**json.loads(place.read_text())) if place.exists() else None
 
     def keep_page(self, number: int, found: Found) -> None:
         """Keep what was found out about a page for a later run."""
         with self.explained(kept=False):
-            self._write(_page(number), vars(found))
+            self._write(f"pages/{number}.json", vars(found))
 
     def create(self, **array: Any) -> None:
         """An empty zarr array for the tiles, if there is none yet."""
@@ -135,10 +135,6 @@ class Unfinished:
     def _write(self, name: str, content: dict[str, Any]) -> None:
         with replacing(self.folder / name) as temporary:
             temporary.write_text(json.dumps(content))
-
-
-def _page(number: int) -> str:
-    return f"pages/{number}.json"
 
 
 def write_tile(pixels: NDArray[Any], folder: str, mark: str, page: Index, region: Region) -> None:
