@@ -16,7 +16,7 @@ from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.stages import OPERATORS, Quality, last_settings, plan
+from cosparse.reconstruction.stages import QUALITIES, Quality, as_refined, last_settings, plan
 from cosparse.reconstruction.watch import Callback, Watch
 
 Operator = AnalysisOperator | str | None
@@ -198,17 +198,17 @@ def reconstruct(
 
 
 def resolve(operator: AnalysisOperator | str | None, quality: object) -> AnalysisOperator:
-    """The operator itself, a shipped or saved one by name, or the one that goes with the quality."""
-    if not isinstance(quality, str) or quality not in OPERATORS:
-        raise ValueError(f"quality: expected one of {', '.join(OPERATORS)}, got {quality!r}")
+    """The operator itself, a shipped or saved one by name, or the default; each as refined."""
+    if not isinstance(quality, str) or quality not in QUALITIES:
+        raise ValueError(f"quality: expected one of {', '.join(QUALITIES)}, got {quality!r}")
     if isinstance(operator, AnalysisOperator):
-        return operator
+        return as_refined(operator)
     if operator is not None and not isinstance(operator, str | os.PathLike):
         raise ValueError(
             f"operator: expected an AnalysisOperator, a shipped one's name or a file, got {type(operator).__name__}; "
             "of a matrix, make one with cosparse.AnalysisOperator(matrix, patch_shape)"
         )
-    return load_operator(OPERATORS[quality] if operator is None else operator)
+    return as_refined(load_operator("default" if operator is None else operator))
 
 
 def dot_gap(A: Any, rng: np.random.Generator) -> tuple[float, float, float]:
