@@ -3,18 +3,19 @@
     python benchmarks/tune.py upscale --sigma 0 --option 3 --times weight=0.5 weight=2 nu=0.5 nu=2
 
 prints the mean PSNR over validation photographs that the task reaches with the table's numbers, and with those of one
-name multiplied: `weight`, `grow`, `nu`, `at`, `iterations`, `longer` or `settled` of the task's own row, or of another part
-of the table, as in `trust.power=0.5`. The task itself runs, at the quality "balanced" and without a second pass; the curve
-shows what it has reached after some of its iterations.
+name multiplied: `weight`, `grow`, `nu`, `at`, `iterations`, `longer` or `settled` of the task's own row, or of another
+part of the table, as in `trust.power=0.5`. The task itself runs, at the quality "balanced" and without a second pass;
+the curve shows what it has reached after some of its iterations.
 
-    --record                       writes the command and the dB of the table's own numbers into the row that it is about
-    python benchmarks/tune.py check    runs the commands of all rows again; their dB beside those recorded
+    python benchmarks/tune.py check
+
+runs the commands of all rows again and prints their dB beside those recorded. With --record, either writes into the row
+with that command what the table's own numbers have reached.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -84,7 +85,8 @@ def multiplied(change: str, row: dict[str, Any]) -> Iterator[None]:
     part, _, key = name.rpartition(".")
     place = stages.TABLE[part] if part else row
     before = deepcopy(place)
-    if not any([times(where, key, float(factor)) for where in [place, *place.get("stages", ())]]):
+    found = [times(where, key, float(factor)) for where in (place, *place.get("stages", ()))]
+    if not any(found):
         raise SystemExit(f"--times {change}: there is no {name} in the table for this task")
     yield
     place.clear()
@@ -97,35 +99,30 @@ def times(place: dict[str, Any], key: str, factor: float) -> bool:
     if isinstance(given, dict):
         return times(given, "value", factor)
     if given is not None:
-        kind = int if key == "side" else float
-        place[key] = [kind(value * factor) for value in given] if isinstance(given, list) else kind(given * factor)
+        scaled = [type(value)(value * factor) for value in (given if isinstance(given, list) else [given])]
+        place[key] = scaled if isinstance(given, list) else scaled[0]
     return given is not None
 
 
-def record(command: str, of: str, reached: float) -> None:
-    """Write a command and its dB into the row that begins with these lines."""
-    pattern = re.compile(rf'({re.escape(of)}.*?\ncommand = )"[^"\n]*"\ndb = [^\n]*', re.DOTALL)
-    text, count = pattern.subn(rf'\1"{command}"\ndb = {reached:.3f}', TABLE.read_text("utf-8"), count=1)
-    if count != 1:
-        raise SystemExit(f"{TABLE}: no row begins with {of!r}")
-    TABLE.write_text(text, "utf-8")
+def record(command: str, reached: float) -> None:
+    """Write what the table's numbers have reached into the row that has the command."""
+    text = TABLE.read_text("utf-8")
+    found = f'command = "{command}"\ndb = '
+    if found not in text:
+        raise SystemExit(f"{TABLE}: no row has the command {command}")
+    before, _, after = text.partition(found)
+    TABLE.write_text(f"{before}{found}{reached:.3f}\n{after.partition(chr(10))[2]}", "utf-8")
 
 
-def opening(args: argparse.Namespace, row: dict[str, Any]) -> str:
-    """How the row that a command is about begins in the file."""
-    if args.of:
-        return f"[{args.of}]\n"
-    keys = [key for key in ("task", "noisy", "trained") if key in row]
-    written = (f'"{row[key]}"' if key == "task" else str(row[key]).lower() for key in keys)
-    return "[[plan]]\n" + "".join(f"{key} = {value}\n" for key, value in zip(keys, written, strict=True)) + "stages"
-
-
-def check() -> None:
+def check(write: bool) -> None:
     """Every row's command again, with the table's numbers only."""
-    for row in (*stages.TABLE["plan"], *(part for part in stages.TABLE.values() if "command" in part)):
+    parts = (part for part in stages.TABLE.values() if isinstance(part, dict) and "command" in part)
+    for row in (*stages.TABLE["plan"], *parts):
         args = parser().parse_args(shlex.split(row["command"])[2:])
         now = reached(args, chosen(args))[0]
         print(f"{now:.3f} dB, recorded {row['db']:.3f}: {row['command']}", flush=True)
+        if write:
+            record(row["command"], now)
 
 
 def chosen(args: argparse.Namespace) -> AnalysisOperator:
@@ -139,9 +136,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--sigma", type=float, default=25)
     parser.add_argument("--option", type=float, default=0, help="missing fraction, factor, blur or sampled fraction")
     parser.add_argument("--times", nargs="+", default=[], metavar="NAME=FACTOR", help="numbers to be multiplied")
-    parser.add_argument("--every", type=int, default=25, help="take every so many-th photograph")
-    parser.add_argument("--of", metavar="PART", help="with --record: the part of the table that it is about")
-    parser.add_argument("--record", action="store_true", help="write command and dB into the table")
+    parser.add_argument("--every", type=int, default=50, help="take every so many-th photograph")
+    parser.add_argument("--record", action="store_true", help="write the dB into the table's row with this command")
     return parser
 
 
@@ -149,7 +145,7 @@ def main() -> None:
     args = parser().parse_args()
     need_data()
     if args.task == "check":
-        return check()
+        return check(args.record)
     operator = chosen(args)
     row = stages.row(args.task, args.sigma, trained=operator.stride is not None)
     own, curve = reached(args, operator)
@@ -159,8 +155,8 @@ def main() -> None:
             now, curve = reached(args, operator)
         print(f"{change}: {now:.3f} dB, {now - own:+.3f} | {curve}", flush=True)
     if args.record:
-        given = [word for word in sys.argv[1:] if word != "--record"]
-        record(shlex.join(["python", "benchmarks/tune.py", *given]), opening(args, row), own)
+        given = (word for word in sys.argv[1:] if word != "--record")
+        record(shlex.join(["python", "benchmarks/tune.py", *given]), own)
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ class AnalysisOperator:
 
     @property
     def refined(self) -> bool:
-        """Whether it was trained for a task, so that its weights need no lambda from a rule."""
+        """Whether it has weights and scales of its own for every noise; others get them from a table when tasks use them."""
         return self.exponents is not None
 
     @property

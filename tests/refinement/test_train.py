@@ -14,11 +14,9 @@ from cosparse import AnalysisOperator, Penalty, refine_operator
 from cosparse.kernels import curvature, reference
 from cosparse.optimize import Euclidean, Settings, flat_conjugate_gradient
 from cosparse.reconstruction import tasks as reconstruction
-from cosparse.reconstruction.energy import Energy
-from cosparse.reconstruction.prior import Prior
 from cosparse.refinement import bilevel
 from cosparse.refinement.damage import TASKS, damage, draw
-from cosparse.refinement.parameters import RATES, Parameters, zero_mean_basis
+from cosparse.refinement.parameters import Parameters
 
 SMALL = {"sigma": 20.0, "steps": 6, "batch": 4, "crop": 32, "validations": 3}
 penalties = st.sampled_from([Penalty.log(0.1), Penalty.log(5.0), Penalty.pnorm(0.4, 0.5), Penalty.pnorm(1.0, 1.0)])
@@ -188,34 +186,6 @@ def test_where_the_energy_is_not_convex_there_is_no_derivative():
         return np.array([1.0, -1.0], np.float32) * v
 
     assert bilevel.solve_positive(bent, np.array([1.0, 2.0], np.float32)) is None
-
-
-@pytest.mark.parametrize("shape", [(4, 4), (3, 5)])
-def test_the_basis_is_orthonormal_and_blind_to_the_mean(shape):
-    basis = zero_mean_basis(shape)
-    np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-12)
-    np.testing.assert_allclose(basis.sum(axis=1), 0, atol=1e-12)
-
-
-def test_parameters_and_operator_are_two_views_of_one_thing():
-    rng = np.random.default_rng(0)
-    numbers = Parameters(rng.standard_normal((7, 8)), *rng.standard_normal((3, 7)))
-    again = Parameters.of(numbers.operator((3, 3)))
-    for name in RATES:
-        np.testing.assert_allclose(getattr(again, name), getattr(numbers, name), rtol=1e-5, atol=1e-6)
-
-
-def test_training_starts_where_the_rules_stand(photograph):
-    """The start's energy at noise 25 is the one that denoising with the plain operator minimises."""
-    plain = AnalysisOperator.dct(4)
-    image = photograph[:40, :40].astype(np.float32)
-    from cosparse.reconstruction.stages import plan
-
-    stage = plan("denoise", 25.0, "balanced", None, plain).stages[-1]
-    started = Parameters.of(plain).operator((4, 4)).at(25.0)
-    ours = Energy(Prior(started, Penalty.log(1.0), 2), 1.0, image)(image)[0]
-    theirs = Energy(Prior(plain, stage.penalty, 2), stage.weight, image)(image)[0]
-    assert ours == pytest.approx(theirs, rel=1e-4)
 
 
 @given(task=st.sampled_from(TASKS), seed=st.integers(0, 1000))

@@ -28,7 +28,7 @@ Output = Annotated[str | None, typer.Option("--output", "-o", metavar="OUT", hel
 Operator = Annotated[str, typer.Option("--operator", metavar="NAME|FILE", help="The prior to repair with.")]
 Weight = Annotated[
     float | None,
-    typer.Option("--weight", metavar="NUMBER", help="Weight of the prior, instead of automatic."),
+    typer.Option("--weight", metavar="NUMBER", help="Factor on the operator's weights, instead of automatic."),
 ]
 Level = Annotated[Quality, typer.Option("--quality", metavar="fast|balanced|best", help="How much effort.")]
 Grouping = Annotated[

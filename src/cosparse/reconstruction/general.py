@@ -106,8 +106,7 @@ def reconstruct(
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda, on the scale of images on 0..255; chosen from sigma if not given. With a refined operator, such as the
-        default, it is a factor on the weights that training gave it.
+        lambda, a factor on the operator's own weights, those at noise 25; chosen from sigma if not given.
     quality : {"fast", "balanced", "best"}
         How much effort: at which decrease of the energy the last stage ends, and after how many iterations at most.
     bounds : "auto", None or (low, high)

@@ -94,7 +94,7 @@ def plan(task: str, sigma: float, quality: str, weight: float | None, operator: 
     return Plan(tuple(replace(stage, weight=stage.weight * factor) for stage in stages), _stride(operator, level))
 
 
-def row(task: str, sigma: float, trained: bool = True) -> dict[str, Any]:
+def row(task: str, sigma: float, trained: bool) -> dict[str, Any]:
     """The row of the table for a task with such noise, and an operator trained for repairs or not."""
     asked = {"task": task, "noisy": sigma > 0, "trained": trained}
     found: dict[str, Any] = next(
@@ -109,7 +109,7 @@ def _stage(numbers: dict[str, Any], sigma: float, level: int, nu: float) -> Stag
         numbers["weight"] + grown,
         Penalty.log(nu * numbers["nu"]),
         round(by_noise(numbers.get("longer", 1.0), sigma) * numbers["iterations"][level]),
-        max(float(numbers.get("at", sigma)), TABLE["least_noise"]),
+        max(float(numbers.get("at", sigma)), TABLE["noise"]["least"]),
     )
 
 
@@ -146,12 +146,12 @@ def mass(operator: AnalysisOperator) -> float:
 
 def _growth(sigma: float) -> float:
     rule = TABLE["growth"]
-    return float(rule["weight"] * (max(sigma, TABLE["least_noise"]) / rule["noise"]) ** rule["exponent"])
+    return float(rule["weight"] * (max(sigma, TABLE["noise"]["least"]) / rule["noise"]) ** rule["exponent"])
 
 
 def last_settings(sigma: float, quality: str) -> Settings:
     """When a reconstruction from any measurement ends."""
-    level, found = QUALITIES.index(quality), row("reconstruct", sigma)
+    level, found = QUALITIES.index(quality), row("reconstruct", sigma, True)
     count, settled = found["stages"][-1]["iterations"][level], found["settled"][level]
     return Settings(iterations=count, step_tolerance=0.0, decrease_tolerance=settled)
 

@@ -30,9 +30,7 @@ class InsideTab:
             "all of them answer with almost nothing. Noise, holes and blur make many answer: repairing a picture means "
             "looking for the one that fits what is known and leaves as many atoms silent as possible.</p>"
         )
-        self.operator = gr.Dropdown(
-            operator_choices(auto=False), value="default", label="Operator", elem_id="inside-operator"
-        )
+        self.operator = gr.Dropdown(operator_choices(), value="default", label="Operator", elem_id="inside-operator")
         self.status = plain("")
         with gr.Row(equal_height=False):
             with gr.Column(min_width=320):
@@ -60,7 +58,7 @@ class InsideTab:
         sheet = chart.picture(operator.atoms_image(scale=3), f"{len(operator.matrix)} atoms")
         curve = chart.line([float(value) for value in values], x="number", y="singular value", zero=True)
         return {
-            self.operator: gr.update(choices=operator_choices(session, auto=False)),
+            self.operator: gr.update(choices=operator_choices(session)),
             self.status: "",
             self.atoms: f"<figure>{sheet}<figcaption>From smooth to fine; grey is zero.</figcaption></figure>",
             self.values: f"<figure>{curve}<figcaption>{said}</figcaption></figure>",

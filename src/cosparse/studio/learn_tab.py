@@ -191,7 +191,7 @@ class LearnTab:
             self.use: gr.update(visible=True),
             self.name: name,
             self.operator: menu,
-            self.inside: gr.update(choices=operator_choices(session, auto=False)),
+            self.inside: gr.update(choices=operator_choices(session)),
         }
 
     def hand_over(self, name: str, request: gr.Request) -> Update:

@@ -19,7 +19,6 @@ from cosparse.studio.log import LOG
 from cosparse.studio.session import Refused, Session, Visitors
 
 Update = dict[Any, Any]
-AUTO = "auto"
 # One long run at a time, on all cores; short questions never wait behind it.
 WORK: dict[str, Any] = {"concurrency_limit": 1, "concurrency_id": "work", "show_progress": "hidden"}
 LIGHT: dict[str, Any] = {"concurrency_limit": 4, "concurrency_id": "light", "show_progress": "hidden"}
@@ -155,11 +154,11 @@ def told(status: Any, handler: Callable[..., Any]) -> Callable[..., Any]:
     return once
 
 
-def operator_choices(session: Session | None = None, *, auto: bool = True) -> list[tuple[str, str]]:
+def operator_choices(session: Session | None = None) -> list[tuple[str, str]]:
     """What a menu of operators offers: the page's own first, then the shipped ones."""
     own = [(_described(name, one), name) for name, one in session.operators.items()] if session else []
     shipped = [(_described(name, _shipped(name)), name) for name in shipped_operators()]
-    return [*([("Goes with the quality", AUTO)] if auto else []), *reversed(own), *shipped]
+    return [*reversed(own), *shipped]
 
 
 def _described(name: str, operator: AnalysisOperator) -> str:

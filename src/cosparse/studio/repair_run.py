@@ -13,7 +13,7 @@ import numpy as np
 from cosparse.io.picture import Picture
 from cosparse.studio import page_pictures, repair_job, scene
 from cosparse.studio.page_pictures import Array, Blur, Mask, Source
-from cosparse.studio.parts import AUTO, Studio, Update, news, remaining, seconds, visitor
+from cosparse.studio.parts import Studio, Update, news, remaining, seconds, visitor
 from cosparse.studio.repair_job import Job
 from cosparse.studio.session import Refused, Run, Session
 from cosparse.studio.uploads import mask_from
@@ -54,7 +54,7 @@ class RepairRun:
             yield {self.status: self._stopped(run, None)}
             return
         source = current(session)
-        chosen = None if operator in (AUTO, None) else session.operator(operator)
+        chosen = session.operator(operator)
         missing = self._missing(source, mask, request) if task == "inpaint" else None
         blur = Blur(kind, float(size), float(angle))
         job = Job(task, float(sigma), int(factor), blur, missing, chosen, quality)

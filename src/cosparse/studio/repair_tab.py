@@ -15,7 +15,6 @@ from cosparse.studio.buttons import RunButtons
 from cosparse.studio.examples import EXAMPLES, photograph
 from cosparse.studio.page_pictures import Blur, Source
 from cosparse.studio.parts import (
-    AUTO,
     IMAGES,
     LIGHT,
     Studio,
@@ -105,7 +104,7 @@ class RepairTab:
             self.original = gr.Button("Back to the original", size="sm", visible=False)
         with gr.Accordion("Operator and quality", open=False, elem_id="more"):
             self.quality = gr.Radio(QUALITIES, value="balanced", label="Quality")
-            self.operator = gr.Dropdown(operator_choices(), value=AUTO, label="Operator", elem_id="operator")
+            self.operator = gr.Dropdown(operator_choices(), value="default", label="Operator", elem_id="operator")
             self.operator_drop = drop_box(
                 "Add an operator file", "A .safetensors file from Learn or cosparse learn.", limits,
                 accept=".safetensors", small=True,

@@ -11,7 +11,6 @@ from skimage.data import astronaut
 
 from cosparse import AnalysisOperator, Progress, deblur, denoise, estimate_sigma, inpaint, psnr, upscale
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.stages import default_weight
 from cosparse.reconstruction.start import enlarge, interpolate
 
 BOX = np.ones((3, 3)) / 9
@@ -69,8 +68,7 @@ def test_the_learned_operator_beats_the_dct_it_could_have_been(sigma, photograph
     learned = psnr(image, denoise(noisy, sigma / 255))
     for factor in (0.7, 1.0, 1.4):  # the cosines may choose their weight
         operator = AnalysisOperator.dct(8)
-        weight = factor * default_weight("denoise", sigma, operator)
-        assert learned > psnr(image, denoise(noisy, sigma / 255, operator=operator, weight=weight))
+        assert learned > psnr(image, denoise(noisy, sigma / 255, operator=operator, weight=factor))
 
 
 def test_inpainting_random_pixels_and_a_scratch(clean):
