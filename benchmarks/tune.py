@@ -1,112 +1,162 @@
-"""Choose the constants of reconstruction/stages.py on training photographs, never on test images.
+"""Choose the numbers of reconstruction/stages.toml on training photographs, never on test images.
 
-    python benchmarks/tune.py denoise --operator default --sigma 25 --nu 0.05 0.1 --weight 1.2 1.4
+    python benchmarks/tune.py upscale --sigma 0 --option 3 --times weight=0.5 weight=2 nu=0.5 nu=2
 
-prints, for each pair, the mean PSNR over the validation photographs after every few iterations. `weight` is given for
-an operator of 128 unit atoms, as the rules are. For a refined operator `weight` and `nu` are factors on the operator's
-own at the noise level --at. Everything else is posed as the task itself poses it.
+prints the mean PSNR over validation photographs that the task reaches with the table's numbers, and with those of one
+name multiplied: `weight`, `grow`, `nu`, `at`, `iterations`, `longer` or `settled` of the task's own row, or of another
+part of the table, as in `trust.power=0.5`. The task itself runs, at the quality "balanced" and without a second pass;
+the curve shows what it has reached after some of its iterations.
+
+    python benchmarks/tune.py check
+
+runs the commands of all rows again and prints their dB beside those recorded. With --record, either writes into the row
+with that command what the table's own numbers have reached.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
-from itertools import product
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from importlib import resources
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from common import add_noise, need_data, validation_images
 
 import cosparse
 from cosparse.operator import AnalysisOperator
-from cosparse.penalty import Penalty
-from cosparse.reconstruction import measurement
-from cosparse.reconstruction.engine import solve
-from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.stages import Plan, Stage, mass, plan
-from cosparse.reconstruction.start import first_image
-from cosparse.reconstruction.tasks import TASKS
-from cosparse.reconstruction.watch import Progress, Watch
+from cosparse.reconstruction import measurement, stages
 
 SHOWN = [3, 5, 7, 9, 11, 14, 17, 20, 25, 30, 40, 60, 80]
+TABLE = Path(str(resources.files("cosparse.reconstruction") / "stages.toml"))
+TASKS = ("denoise", "inpaint", "upscale", "deblur", "reconstruct")
 
 
-def posed(task: str, image: np.ndarray, sigma: float, seed: int, option: float, operator: AnalysisOperator) -> Problem:
-    """What the task asks of the engine for one validation photograph."""
-    noise = sigma * np.random.default_rng(seed).standard_normal(image.shape)
-    options = {"operator": operator, "sigma": sigma, "data_range": 255}
-    if task == "fourier":
-        measure = measurement.fourier_sampling(measurement.variable_density_mask(image.shape, option))
-        data = measure.matvec(image.ravel())
-        data = data + sigma * np.random.default_rng(seed).standard_normal(data.shape)
-        chosen = plan("reconstruct", sigma, "balanced", None, operator)
-        return Problem(operator, chosen, first_image(measure, data.astype(np.complex64), image.shape), data, measure)
+def repaired(task: str, image: np.ndarray, sigma: float, seed: int, option: float, **how: Any) -> np.ndarray:
+    """What a task makes of one validation photograph, damaged; on 0..255."""
+    how |= {"sigma": sigma, "data_range": 255}
     if task == "denoise":
-        request = TASKS[task].request((image + noise).astype(np.float32), **options)
-    elif task == "inpaint":
+        return cosparse.denoise(add_noise(image, sigma, seed), grouping=False, **how)
+    if task == "inpaint":
         gaps = np.random.default_rng(seed).random(image.shape) < option
-        request = TASKS[task].request((image + noise).astype(np.float32), gaps, **options)
-    elif task == "upscale":
+        return cosparse.inpaint(add_noise(image, sigma, seed), gaps, grouping=False, **how)
+    if task == "upscale":
         from bicubic import shrink
 
-        small = shrink(image, int(option))
-        small = add_noise(small, sigma, seed) if sigma else small
-        request = TASKS[task].request(small, int(option), **options)
-    else:
+        return cosparse.upscale(add_noise(shrink(image, int(option)), sigma, seed), int(option), **how)
+    if task == "deblur":
         kernel = np.full((9, 9), 1 / 81) if option == 0 else measurement.gaussian_kernel(option)
         blurred = measurement.blur(kernel, image.shape).forward(image)
-        request = TASKS[task].request((blurred + noise).astype(np.float32), kernel, **options)
-    return request.problems()[0]
+        return cosparse.deblur(add_noise(blurred, sigma, seed), kernel, **how)
+    measure = measurement.fourier_sampling(measurement.variable_density_mask(image.shape, option))
+    data = measure.matvec(image.ravel())
+    noise = np.random.default_rng(seed).standard_normal((2, *data.shape))
+    return cosparse.reconstruct(data + sigma * (noise[0] + 1j * noise[1]), measure, image.shape, **how).image
 
 
-def curve(args, operator, stages, image, seed) -> list[float]:
-    """PSNR after each iteration: the task's problem with other stages."""
-    if args.task == "upscale":
-        image = image[tuple(slice(side // int(args.option) * int(args.option)) for side in image.shape)]
-    problem = posed(args.task, image, args.sigma, seed, args.option, operator)
-    scale = operator.penalty.nu if operator.refined else 1.0
-    given = tuple(Stage(lam, Penalty.log(nu * scale), args.iterations, args.at) for lam, nu in stages)
-    bounds = problem.bounds if args.bounds == "as the task" else args.bounds
-    reached: list[float] = []
+def reached(args: argparse.Namespace, operator: AnalysisOperator) -> tuple[float, str]:
+    """The mean PSNR over the photographs, and its curve over the iterations."""
+    curves, ends = [], []
+    for seed, image in enumerate(validation_images(args.every)):
+        if args.task == "upscale":
+            image = image[tuple(slice(side // int(args.option) * int(args.option)) for side in image.shape)]
+        curve: list[float] = []
 
-    def follow(progress: Progress) -> None:
-        reached.append(cosparse.psnr(image, progress.image.clip(0, 255), data_range=255))
+        def follow(progress: cosparse.Progress, image: np.ndarray = image, curve: list[float] = curve) -> None:
+            if progress.iteration in SHOWN:
+                curve.append(cosparse.psnr(image, progress.image.clip(0, 255), data_range=255))
 
-    solve(replace(problem, plan=Plan(given, args.stride), bounds=bounds), watch=Watch(follow))
-    total = args.iterations * len(stages)
-    return reached + reached[-1:] * (total - len(reached))
+        found = repaired(args.task, image, args.sigma, seed, args.option, operator=operator, callback=follow)
+        ends.append(cosparse.psnr(image, found.clip(0, 255).astype(np.float32), data_range=255))
+        curves.append(curve)
+    means = [np.mean(column) for column in zip(*curves, strict=False)]
+    return float(np.mean(ends)), " ".join(f"{at}:{mean:.3f}" for at, mean in zip(SHOWN, means, strict=False))
+
+
+@contextmanager
+def multiplied(change: str, row: dict[str, Any]) -> Iterator[None]:
+    """The table, for a while, with some of its numbers multiplied."""
+    name, _, factor = change.partition("=")
+    part, _, key = name.rpartition(".")
+    place = stages.TABLE[part] if part else row
+    before = deepcopy(place)
+    found = [times(where, key, float(factor)) for where in (place, *place.get("stages", ()))]
+    if not any(found):
+        raise SystemExit(f"--times {change}: there is no {name} in the table for this task")
+    yield
+    place.clear()
+    place.update(before)
+
+
+def times(place: dict[str, Any], key: str, factor: float) -> bool:
+    """Multiply what stands under a key, if there is such: a number, several, or the values of a list by noise."""
+    given = place.get(key)
+    if isinstance(given, dict):
+        return times(given, "value", factor)
+    if given is not None:
+        scaled = [type(value)(value * factor) for value in (given if isinstance(given, list) else [given])]
+        place[key] = scaled if isinstance(given, list) else scaled[0]
+    return given is not None
+
+
+def record(command: str, reached: float) -> None:
+    """Write what the table's numbers have reached into the row that has the command."""
+    text = TABLE.read_text("utf-8")
+    found = f'command = "{command}"\ndb = '
+    if found not in text:
+        raise SystemExit(f"{TABLE}: no row has the command {command}")
+    before, _, after = text.partition(found)
+    TABLE.write_text(f"{before}{found}{reached:.3f}\n{after.partition(chr(10))[2]}", "utf-8")
+
+
+def check(write: bool) -> None:
+    """Every row's command again, with the table's numbers only."""
+    parts = (part for part in stages.TABLE.values() if isinstance(part, dict) and "command" in part)
+    for row in (*stages.TABLE["plan"], *parts):
+        args = parser().parse_args(shlex.split(row["command"])[2:])
+        now = reached(args, chosen(args))[0]
+        print(f"{now:.3f} dB, recorded {row['db']:.3f}: {row['command']}", flush=True)
+        if write:
+            record(row["command"], now)
+
+
+def chosen(args: argparse.Namespace) -> AnalysisOperator:
+    return AnalysisOperator.dct(8) if args.operator == "dct" else cosparse.load_operator(args.operator)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=[*TASKS, "check"])
+    parser.add_argument("--operator", default="default", help='a name, a file, or "dct"')
+    parser.add_argument("--sigma", type=float, default=25)
+    parser.add_argument("--option", type=float, default=0, help="missing fraction, factor, blur or sampled fraction")
+    parser.add_argument("--times", nargs="+", default=[], metavar="NAME=FACTOR", help="numbers to be multiplied")
+    parser.add_argument("--every", type=int, default=50, help="take every so many-th photograph")
+    parser.add_argument("--record", action="store_true", help="write the dB into the table's row with this command")
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["denoise", "inpaint", "upscale", "deblur", "fourier"])
-    parser.add_argument("--operator", default="default")
-    parser.add_argument("--sigma", type=float, default=25)
-    parser.add_argument("--option", type=float, default=0, help="missing fraction, factor, blur or sampled fraction")
-    parser.add_argument("--weight", nargs="+", default=["1.3"], help="one per stage, joined by commas")
-    parser.add_argument("--nu", nargs="+", default=["0.1"], help="one per stage, joined by commas")
-    parser.add_argument("--at", type=float, default=25, help="noise level that a refined operator is taken at")
-    parser.add_argument("--iterations", type=int, default=30, help="of each stage")
-    parser.add_argument("--stride", type=int, default=2)
-    parser.add_argument("--no-bounds", dest="bounds", action="store_const", const=None, default="as the task")
-    parser.add_argument("--bounds", action="store_const", const=(0.0, 255.0), default="as the task")
-    parser.add_argument("--every", type=int, default=25, help="take every so many-th photograph")
-    args = parser.parse_args()
+    args = parser().parse_args()
     need_data()
-    operator = cosparse.load_operator(args.operator)
-    images = validation_images(args.every)
-    for weights, nus in product(args.weight, args.nu):
-        stages = [
-            (float(w) * (1.0 if operator.refined else 128 / mass(operator)), float(nu))
-            for w, nu in zip(weights.split(","), nus.split(","), strict=True)
-        ]
-        mean = np.mean([curve(args, operator, stages, image, i) for i, image in enumerate(images)], axis=0)
-        best = int(mean.argmax())
-        shown = " ".join(f"{i + 1}:{mean[i]:.3f}" for i in SHOWN if i < len(mean))
-        print(
-            f"{args.task} sigma={args.sigma} option={args.option} weight={weights} nu={nus} "
-            f"best {mean[best]:.3f} at {best + 1}, last {mean[-1]:.3f} | {shown}",
-            flush=True,
-        )
+    if args.task == "check":
+        return check(args.record)
+    operator = chosen(args)
+    row = stages.row(args.task, args.sigma, trained=operator.stride is not None)
+    own, curve = reached(args, operator)
+    print(f"as it is: {own:.3f} dB | {curve}", flush=True)
+    for change in args.times:
+        with multiplied(change, row):
+            now, curve = reached(args, operator)
+        print(f"{change}: {now:.3f} dB, {now - own:+.3f} | {curve}", flush=True)
+    if args.record:
+        given = (word for word in sys.argv[1:] if word != "--record")
+        record(shlex.join(["python", "benchmarks/tune.py", *given]), own)
 
 
 if __name__ == "__main__":

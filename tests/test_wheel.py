@@ -112,6 +112,7 @@ def test_the_wheel_has_the_package_and_nothing_else(built, checkout):
     tracked = run("git", "ls-files", "src/cosparse", cwd=checkout).stdout.splitlines()
     assert names == {name.removeprefix("src/") for name in tracked} | {"cosparse/_built.py"}
     assert {"cosparse/py.typed", "cosparse/studio/static/studio.js", "cosparse/operators/default.safetensors"} <= names
+    assert "cosparse/reconstruction/stages.toml" in names
     assert "Requires-Dist: numba" in metadata
     assert "imageio" not in metadata
 

@@ -80,7 +80,7 @@ def digest(*parts: Any) -> str:
 
 @cache
 def code(*places: str) -> str:
-    """A digest of the package's files or folders; comments and docstrings do not count."""
+    """A digest of the package's files or folders; comments, docstrings and where numbers come from do not count."""
     trees = []
     for place in places:
         path = SOURCE / place
@@ -91,6 +91,9 @@ def code(*places: str) -> str:
                 if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
                     node.body = [part for part in body if not _is_text(part)] or [ast.Pass()]  # type: ignore[attr-defined]
             trees.append((file.relative_to(SOURCE).as_posix(), ast.dump(tree)))
+        for table in sorted(path.rglob("*.toml")):
+            lines = table.read_text("utf-8").splitlines()
+            trees.append((table.name, "\n".join(x for x in lines if not x.startswith(("#", "command", "db")))))
     return digest(trees)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 import cosparse
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.stages import default_weight
 
 SIGMA = 25
 FACTORS = (0.7, 1.0, 1.4)  # of the usual weight: operators differ in how heavy a prior they make
@@ -27,12 +26,11 @@ def photographs(count: int = PHOTOGRAPHS) -> list[np.ndarray]:
 
 def score(operator: AnalysisOperator, images: list[np.ndarray], quality: str = "balanced") -> float:
     """Mean PSNR at σ = 25, at the best of a few weights."""
-    usual = default_weight("denoise", SIGMA, operator, quality)
     noisy = [common.add_noise(image, SIGMA, i) for i, image in enumerate(images)]
     return max(
         float(np.mean([
             cells.quality_of(image, cosparse.denoise(
-                given, SIGMA, operator=operator, weight=factor * usual, quality=quality, grouping=False, data_range=255
+                given, SIGMA, operator=operator, weight=factor, quality=quality, grouping=False, data_range=255
             ))["psnr"]
             for image, given in zip(images, noisy, strict=True)
         ]))

@@ -147,7 +147,7 @@ class AnalysisOperator:
 
     @property
     def refined(self) -> bool:
-        """Whether it was trained for a task, so that its weights need no lambda from a rule."""
+        """Whether it has weights and scales for every noise; others get them from a table when they are used."""
         return self.exponents is not None
 
     @property

@@ -148,7 +148,6 @@ def test_twelve_bits_in_sixteen(run):
 
 @pytest.mark.parametrize("grouping", [True, False])
 def test_the_weights_and_counts_are_those_of_the_energy(run, grouping):
-    """The unrefined operator's weight goes with the noise, which opponent colours have less of."""
     grey, colour = GREY[:48, :48], COLOUR[:48, :48]
     write_image("grey.png", noisy(grey))
     write_image("colour.png", noisy(colour))
@@ -161,13 +160,22 @@ def test_the_weights_and_counts_are_those_of_the_energy(run, grouping):
         asked = ("denoise", f"{name}.png", "out.png", "--sigma", 20, "--operator", "goal", flag, "--json", "--force")
         (record,) = run(*asked)
         weights = [progress.weight for progress in last.values()]
-        assert record["weight"] == pytest.approx(weights[0] if axis is None else weights, rel=1e-5)
+        assert set(weights) == {record["weight"]} == {1.0}  # the operator's own weights go with the noise
         assert record["iterations"] == len(seen)
         assert record["energy"] == pytest.approx(sum(progress.energy for progress in last.values()), rel=1e-5)
         assert run(*asked, "--weight", 2)[0]["weight"] == 2
-    assert len(set(weights)) == 3
     (record,) = run("denoise", "grey.png", "none.png", "--sigma", 0, flag, "--json")
     assert (record["weight"], record["iterations"]) == (None, 0)
+
+
+def test_a_weight_that_goes_with_the_noise_is_said_of_each_plane(run):
+    """Opponent colours have less noise."""
+    image, seen = noisy(COLOUR[:32, :32]), {}
+    write_image("colour.png", image)
+    cosparse.upscale(image, 2, sigma=20, channel_axis=-1, callback=lambda now: seen.update({now.plane: now.weight}))
+    (record,) = run("upscale", "colour.png", "large.png", "--factor", 2, "--sigma", 20, "--json")
+    assert record["weight"] == pytest.approx(list(seen.values()), rel=1e-5)
+    assert len(set(record["weight"])) == 3
 
 
 def test_what_a_file_cannot_hold_is_said(run):

@@ -1,14 +1,13 @@
-"""What training changes: the same operator as plain numbers."""
+"""What training changes, and that it is the operator in another form."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cosparse import AnalysisOperator, Penalty
-from cosparse.reconstruction.energy import Energy
-from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.stages import plan
+from cosparse import AnalysisOperator, Prior
 from cosparse.refinement.parameters import RATES, Parameters, zero_mean_basis
 
 
@@ -27,12 +26,29 @@ def test_parameters_and_operator_are_two_views_of_one_thing():
         np.testing.assert_allclose(getattr(again, name), getattr(numbers, name), rtol=1e-5, atol=1e-6)
 
 
-def test_training_starts_where_the_rules_stand(photograph):
-    """The start's energy at noise 25 is the one that denoising with the plain operator minimises."""
+@pytest.mark.parametrize("sigma", [5.0, 25.0, 50.0])
+def test_training_starts_where_the_tasks_stand(sigma, photograph):
+    """With an operator that was never refined, the prior at every noise is the one that repairs use."""
     plain = AnalysisOperator.dct(4)
     image = photograph[:40, :40].astype(np.float32)
-    stage = plan("denoise", 25.0, "balanced", None, plain).stages[-1]
-    started = Parameters.of(plain).operator((4, 4)).at(25.0)
-    ours = Energy(Prior(started, Penalty.log(1.0), 2), 1.0, image)(image)[0]
-    theirs = Energy(Prior(plain, stage.penalty, 2), stage.weight, image)(image)[0]
-    assert ours == pytest.approx(theirs, rel=1e-4)
+    started = Parameters.of(plain).operator((4, 4))
+    ours, theirs = Prior.of(started, sigma), Prior.of(plain, sigma)
+    assert ours.stride == theirs.stride
+    assert ours(image)[0] == pytest.approx(theirs(image)[0], rel=1e-4)
+
+
+def test_the_chain_rule_against_differences():
+    """Of a sum that is linear in the atoms and the weights at some noise."""
+    rng, sigma, shape = np.random.default_rng(0), 60.0, (3, 3)
+    numbers = Parameters(rng.standard_normal((5, 8)), *rng.standard_normal((3, 5)))
+    by_atom, by_weight = rng.standard_normal((5, 9)), rng.standard_normal(5)
+
+    def value(numbers):
+        t = np.log(sigma / 25)
+        atoms = np.exp(numbers.scale_exponents * t)[:, None] * numbers.coordinates @ zero_mean_basis(shape)
+        return np.vdot(by_atom, atoms) + by_weight @ np.exp(numbers.log_weights + numbers.weight_exponents * t)
+
+    for name, slope in numbers.gradient(shape, sigma, by_atom, by_weight).items():
+        step = 1e-5 * rng.standard_normal(slope.shape)
+        ahead, behind = (value(replace(numbers, **{name: getattr(numbers, name) + s * step})) for s in (1, -1))
+        assert ahead - behind == pytest.approx(2 * np.vdot(slope, step), rel=1e-6), name

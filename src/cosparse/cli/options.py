@@ -53,7 +53,7 @@ _level = must("be a number that is not negative", lambda value: 0 <= value < flo
 Paths = Annotated[list[str], Argument(metavar="IN", show_default=False, hidden=True)]
 Output = Annotated[str | None, Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")]
 Operator = Annotated[str, Option(metavar="NAME|FILE", help="The prior to repair with.")]
-Weight = Annotated[float | None, _number("Weight of the prior, instead of automatic.", _positive)]
+Weight = Annotated[float | None, _number("Factor on the operator's weights, instead of automatic.", _positive)]
 Level = Annotated[Quality, Option(metavar="fast|balanced|best", help="How much effort.")]
 Grouping = Annotated[bool, Option(help="Similar patches help each other (default).", show_default=False)]
 Format = Annotated[

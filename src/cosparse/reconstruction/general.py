@@ -19,7 +19,7 @@ from cosparse.reconstruction.measurement import dot_gap
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.stages import Quality, checked_quality, last_settings, plan
+from cosparse.reconstruction.stages import Quality, as_refined, checked_quality, last_settings, plan
 from cosparse.reconstruction.start import first_image, nearest
 from cosparse.reconstruction.watch import Callback, Watch
 
@@ -126,8 +126,7 @@ def reconstruct(
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda, on the scale of images on 0..255; chosen from sigma if not given. With a refined operator, such as the
-        default, it is a factor on the weights that training gave it.
+        lambda, a factor on the operator's own weights, those at noise 25; chosen from sigma if not given.
     quality : {"fast", "balanced", "best"}
         How much effort: at which decrease of the energy the last stage ends, and after how many iterations at most.
     bounds : "auto", None or (low, high)
@@ -175,7 +174,7 @@ def reconstruct(
     first = first_image(A, data, shape) if given.start is None else _started(given.start, scale, shape)
     _refuse_far(first, float(given.data_range))
     checked_quality(quality)
-    atoms = chosen_operator(operator)
+    atoms = as_refined(chosen_operator(operator))
 
     def bounded(energy: Energy, image: NDArray[np.float32]) -> Energy:
         """With bounds if they hold, which the image of the first stage shows."""

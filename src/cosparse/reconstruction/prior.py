@@ -53,8 +53,9 @@ class Prior:
     @classmethod
     def of(cls, operator: AnalysisOperator, sigma: float = 25.0) -> Prior:
         """The prior as denoising at noise sigma (on 0..255) uses it, up to its weight."""
-        from cosparse.reconstruction.stages import plan
+        from cosparse.reconstruction.stages import as_refined, plan
 
+        operator = as_refined(operator)
         chosen = plan("denoise", sigma, "balanced", None, operator)
         stage = chosen.stages[-1]
         return cls(operator.at(stage.sigma), stage.penalty, min(chosen.stride, *operator.patch_shape))

@@ -28,7 +28,7 @@ from cosparse.reconstruction.planes import (
 )  # fmt: skip
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.second_pass import filter_groups, parts_of
-from cosparse.reconstruction.stages import Grouping, Quality, checked_quality
+from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
 
 
@@ -194,7 +194,7 @@ class Request:
         if not options.part:
             refuse_far(seen, caller, sigma)
         limits = page_bounds(pages, caller, options.bounds, levels, known)
-        asked = Asked(chosen_operator(options.operator), options.quality, options.weight, 0.0)
+        asked = Asked(as_refined(chosen_operator(options.operator)), options.quality, options.weight, 0.0)
         return cls(pose, pages, caller, [replace(asked, sigma=level) for level in levels], limits)
 
     @property

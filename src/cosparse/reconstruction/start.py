@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.reconstruction.stages import TABLE, by_noise
+
 Plane = NDArray[np.float32]
 
 
@@ -14,7 +16,7 @@ def smoothed(plane: Plane, sigma: float) -> Plane:
     """A first guess nearer to the answer than the noisy image; saves a third of the iterations."""
     from scipy.ndimage import gaussian_filter
 
-    width = float(np.interp(sigma, [5, 15], [0.0, 0.9]))
+    width = by_noise(TABLE["smoothed"]["width"], sigma)
     if width == 0:
         return plane
     return np.asarray(gaussian_filter(plane, width, mode="nearest"), np.float32)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cosparse.operator import REFERENCE_SIGMA, AnalysisOperator, cosine_atoms
 from cosparse.penalty import Penalty
-from cosparse.reconstruction.stages import Stage, plan
+from cosparse.reconstruction.stages import as_refined
 
 Array = NDArray[np.float64]
 
@@ -33,23 +33,13 @@ class Parameters:
     @classmethod
     def of(cls, operator: AnalysisOperator) -> Parameters:
         """Where training starts: the operator as it is, or if it was never refined, as denoising would use it."""
-        basis = zero_mean_basis(operator.patch_shape)
-        count = len(operator.matrix)
-        if operator.exponents is not None:
-            sharpness = np.sqrt(operator.penalty.nu)
-            return cls(
-                sharpness * operator.atoms.astype(float) @ basis.T,
-                np.log(np.maximum(operator.weights.astype(float), 1e-8)),
-                *operator.exponents.astype(float),
-            )
-        low, middle, high = (_rule(operator, sigma) for sigma in (10.0, REFERENCE_SIGMA, 50.0))
-        weight_slope = np.log(high.weight / low.weight) / np.log(5)
-        scale_slope = np.log(high.penalty.nu / low.penalty.nu) / np.log(5) / 2
+        operator = as_refined(operator)
+        sharpness = np.sqrt(operator.penalty.nu)
+        assert operator.exponents is not None
         return cls(
-            np.sqrt(middle.penalty.nu) * operator.atoms.astype(float) @ basis.T,
-            np.log(np.maximum(operator.weights.astype(float), 1e-8) * middle.weight),
-            np.full(count, weight_slope),
-            np.full(count, scale_slope),
+            sharpness * operator.atoms.astype(float) @ zero_mean_basis(operator.patch_shape).T,
+            np.log(np.maximum(operator.weights.astype(float), 1e-8)),
+            *operator.exponents.astype(float),
         )
 
     def operator(self, patch_shape: tuple[int, int], provenance: dict[str, str] | None = None) -> AnalysisOperator:
@@ -90,7 +80,3 @@ def zero_mean_basis(patch_shape: tuple[int, int]) -> Array:
 
     rows, columns = (dct(np.eye(side), axis=0, norm="ortho") for side in patch_shape)
     return np.asarray(np.kron(rows, columns)[1:], float)
-
-
-def _rule(operator: AnalysisOperator, sigma: float) -> Stage:
-    return plan("denoise", sigma, "balanced", None, operator).stages[-1]

@@ -51,8 +51,7 @@ def deblur(
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda on the scale of 0..255, instead of the one chosen from sigma; with a refined operator, such as the
-        default, a factor on the weights that training gave it.
+        lambda, a factor on the operator's own weights, instead of the one chosen from sigma.
     quality : {"fast", "balanced", "best"}
         How much effort.
     bounds : "auto", None or (low, high)

@@ -48,8 +48,7 @@ def denoise(
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda on the scale of 0..255, instead of the one chosen from sigma. With a refined operator,
-        such as the default, it is a factor on the weights that training gave it, and 1 for denoising.
+        lambda, a factor on the weights that the operator has for this noise; 1 is as it is.
     quality : {"fast", "balanced", "best"}
         How much effort.
     grouping : bool

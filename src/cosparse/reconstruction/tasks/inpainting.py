@@ -51,8 +51,8 @@ def inpaint(
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda on the scale of 0..255, instead of the one chosen from sigma; with a refined operator, such as the
-        default, a factor on the weights that training gave it. Without noise it has no effect.
+        lambda, a factor on the operator's own weights, instead of the one chosen from sigma. Without noise it
+        has no effect.
     quality : {"fast", "balanced", "best"}
         How much effort.
     grouping : bool
