@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 
 from cosparse import Penalty
 
-PENALTIES = [
-    Penalty.log(5e3),
-    Penalty.log(0.1),
-    Penalty.pnorm(),
-    Penalty.pnorm(1.0, 1e-2),
-    Penalty.pnorm(0.1, 1e-4),
-]
+PENALTIES = [Penalty.log(5e3), Penalty.log(0.1), Penalty.pnorm(), Penalty.pnorm(1.0, 1e-2), Penalty.pnorm(0.1, 1e-4)]
 penalties = st.sampled_from(PENALTIES)
 seeds = st.integers(0, 2**31)
 

@@ -57,15 +57,7 @@ def psnr(rows, method, **where):
 
 def test_denoising(run):
     rows = run(
-        "denoising",
-        "--sigma",
-        "25",
-        "--methods",
-        "noisy",
-        "ours",
-        "tv_skimage",
-        "finite_differences",
-        "wavelet",
+        "denoising", "--sigma", "25", "--methods", "noisy", "ours", "tv_skimage", "finite_differences", "wavelet"
     )
     assert 19.5 < psnr(rows, "noisy") < 21
     assert psnr(rows, "ours") > psnr(rows, "noisy") + 7

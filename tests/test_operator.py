@@ -116,10 +116,7 @@ def test_nobody_can_write_into_it():
         ({"matrix": np.ones(4), "patch_shape": (2, 2)}, "matrix"),
         ({"matrix": np.ones((0, 4)), "patch_shape": (2, 2)}, "matrix"),
         ({"matrix": np.full((3, 4), np.nan), "patch_shape": (2, 2)}, "matrix: .*NaN"),
-        (
-            {"matrix": np.eye(4), "patch_shape": (2, 2), "weights": np.ones(3)},
-            "weights: expected 4",
-        ),
+        ({"matrix": np.eye(4), "patch_shape": (2, 2), "weights": np.ones(3)}, "weights: expected 4"),
         ({"matrix": np.eye(4), "patch_shape": (2, 2), "weights": [1, 1, 1, -1]}, "weights"),
         ({"matrix": np.eye(4), "patch_shape": (2, 2), "weights": [1, 1, 1, np.nan]}, "weights"),
     ],

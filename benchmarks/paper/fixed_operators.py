@@ -86,9 +86,7 @@ def cell(where: str, name: str, image: np.ndarray, method: str, quality: str, se
         return repaired(FIXED[method], noisy, *BEST[method], stride)
 
     return cells.Cell(
-        {"set": where, "image": name, **row},
-        ["fixed", key, noisy, image],
-        lambda: cells.quality_of(image, repair()),
+        {"set": where, "image": name, **row}, ["fixed", key, noisy, image], lambda: cells.quality_of(image, repair())
     )
 
 

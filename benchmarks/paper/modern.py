@@ -106,12 +106,7 @@ def report(rows: list[dict[str, Any]], args: Any, count: int, about: str) -> Non
         "The paper's images, dB",
         ["σ", "method", *images, "mean"],
         [
-            [
-                str(s),
-                m,
-                *(mean("paper", s, m, "psnr", image) for image in images),
-                mean("paper", s, m, "psnr"),
-            ]
+            [str(s), m, *(mean("paper", s, m, "psnr", image) for image in images), mean("paper", s, m, "psnr")]
             for s in args.sigma
             for m in methods
         ],

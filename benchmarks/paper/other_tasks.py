@@ -136,10 +136,7 @@ def report(rows: list[dict[str, Any]], args: Any) -> None:
     head = ["problem", "image", *methods, *(["ours-TV"] if both else [])]
     cells.show(f"Deblurring and compressive sensing, dB and SSIM; {args.quality}, seed {args.seed}", head, lines)
     if both:
-        for title, chosen in (
-            ("deblurring", set(KERNELS)),
-            ("compressive sensing", set(PROBLEMS) - set(KERNELS)),
-        ):
+        for title, chosen in (("deblurring", set(KERNELS)), ("compressive sensing", set(PROBLEMS) - set(KERNELS))):
             gains = [gain(place) for place in places if place[0] in chosen]
             if gains:
                 mean = float(np.mean(gains))

@@ -126,14 +126,7 @@ def man_picture(out: Path) -> str:
     shown: dict[str, np.ndarray] = {"original": man, "noisy": noisy}
     for method in ("tv_skimage", "bm3d"):
         if available(method):
-            key = [
-                "denoise",
-                method,
-                cells.rival_version(method),
-                cells.code(f"baselines/{method}.py"),
-                noisy,
-                20,
-            ]
+            key = ["denoise", method, cells.rival_version(method), cells.code(f"baselines/{method}.py"), noisy, 20]
             shown[title(method)] = cells.cached_image(key, lambda method=method: denoisers[method](noisy, 20))
     shown["ours, best"] = _ours(
         "denoise", [noisy, 20], lambda: cosparse.denoise(noisy, 20, quality="best", data_range=255)

@@ -120,9 +120,7 @@ def report(rows: list[dict[str, Any]], best: dict[str, Any]) -> None:
         return [[f"{row[key]:g}" for key in keys] for row in chosen]
 
     cells.show(
-        f"The best of {len(rows)} operators, validation photographs, σ = {validation.SIGMA}",
-        keys,
-        lines(ranked[:10]),
+        f"The best of {len(rows)} operators, validation photographs, σ = {validation.SIGMA}", keys, lines(ranked[:10])
     )
     sweep = sorted((row for row in rows if (row["kappa"], row["mu"]) == USUAL), key=lambda row: row["k"])
     cells.show("The number of atoms k (n = 64)", keys, lines(sweep))

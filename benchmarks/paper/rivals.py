@@ -68,10 +68,7 @@ def main() -> None:
     grids: dict[str, tuple[Callable[..., np.ndarray], list[tuple[float, ...]]]] = {
         "tv_skimage": (tv_skimage, [(f,) for f in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]),
         "nlm": (nlm, list(product((0.3, 0.45, 0.6, 0.8, 1.0), (3, 5, 7)))),
-        "finite_differences": (
-            tv_engine,
-            list(product((0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.1, 1.0, 10.0))),
-        ),
+        "finite_differences": (tv_engine, list(product((0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.1, 1.0, 10.0)))),
     }
     for rival in args.rivals:
         if rival == "inpaint":

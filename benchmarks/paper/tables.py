@@ -75,12 +75,7 @@ class PaperTable:
         return {column: full[column] for column in self.columns}
 
     def _print(
-        self,
-        rows: list[dict[str, Any]],
-        places: list[Any],
-        paper: dict[Any, Any],
-        args: argparse.Namespace,
-        about: str,
+        self, rows: list[dict[str, Any]], places: list[Any], paper: dict[Any, Any], args: argparse.Namespace, about: str
     ) -> None:
         found = {(*self.place(row), row["method"]): row for row in rows}
         methods = list(dict.fromkeys(row["method"] for row in rows))

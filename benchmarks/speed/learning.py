@@ -92,15 +92,7 @@ class Report:
 
 
 def learn(patches, settings, callback=None):
-    return learn_operator(
-        patches,
-        ROWS,
-        penalty=PENALTY,
-        kappa=KAPPA,
-        mu=MU,
-        settings=settings,
-        callback=callback,
-    )
+    return learn_operator(patches, ROWS, penalty=PENALTY, kappa=KAPPA, mu=MU, settings=settings, callback=callback)
 
 
 def reference_setting(report: Report, patches: np.ndarray, sizes: Sizes) -> None:
@@ -132,12 +124,7 @@ def to_convergence(report: Report, patches: np.ndarray, sizes: Sizes) -> None:
     watch.objective = np.inf
     settings = Settings(iterations=sizes.limit, step_tolerance=0, decrease_tolerance=TIGHT)
     result = learn(patches, settings, watch)
-    tight = (
-        time.perf_counter() - wall,
-        time.process_time() - cpu,
-        result.iterations,
-        result.objective,
-    )
+    tight = (time.perf_counter() - wall, time.process_time() - cpu, result.iterations, result.objective)
     ended = "iteration limit" if result.stop is Stop.ITERATIONS else f"decrease below {TIGHT:.0e}"
     for what, found in ((f"decrease below {LOOSE:.0e}", loose), (ended, [tight])):
         for seconds, cpu_seconds, iterations, objective in found:
@@ -219,11 +206,7 @@ def versus_pymanopt(report: Report, patches: np.ndarray, sizes: Sizes) -> None:
 
         problem = pymanopt.Problem(manifold, value, euclidean_gradient=gradient)
         optimizer = ConjugateGradient(
-            max_iterations=10**6,
-            max_time=sizes.versus_seconds,
-            min_gradient_norm=0,
-            min_step_size=0,
-            verbosity=0,
+            max_iterations=10**6, max_time=sizes.versus_seconds, min_gradient_norm=0, min_step_size=0, verbosity=0
         )
         begun, cpu = time.perf_counter(), time.process_time()
         try:
@@ -408,10 +391,7 @@ def main() -> None:
     report.add("load average at the start", os.getloadavg()[0], "")
     learn(large[:1000], Settings(iterations=2))  # compile, or load what was compiled
     parts = {
-        "a": (
-            "the reference setting",
-            lambda: reference_setting(report, patches(sizes.reference), sizes),
-        ),
+        "a": ("the reference setting", lambda: reference_setting(report, patches(sizes.reference), sizes)),
         "b": ("to convergence", lambda: to_convergence(report, large, sizes)),
         "c": ("beside pymanopt", lambda: versus_pymanopt(report, patches(sizes.versus), sizes)),
         "d": ("how near the limit", lambda: fraction_of_the_limit(report, large, sizes)),

@@ -160,12 +160,7 @@ def memory(sides: list[int]) -> list[dict]:
 
 
 def row(quantity: str, value: float, unit: str, target: float | None = None) -> dict:
-    return {
-        "quantity": quantity,
-        "value": f"{value:.4g}",
-        "unit": unit,
-        "target": "" if target is None else target,
-    }
+    return {"quantity": quantity, "value": f"{value:.4g}", "unit": unit, "target": "" if target is None else target}
 
 
 def main() -> None:

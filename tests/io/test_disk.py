@@ -37,11 +37,7 @@ def test_permissions_links_and_devices(tmp_path):
 
 
 def test_paths_that_cannot_be_read(tmp_path, monkeypatch):
-    for path, error in [
-        ("none.png", FileNotFoundError),
-        (".", IsADirectoryError),
-        ("\0", ValueError),
-    ]:
+    for path, error in [("none.png", FileNotFoundError), (".", IsADirectoryError), ("\0", ValueError)]:
         with pytest.raises(error, match=r"; "):
             read_image(tmp_path / path if path != "\0" else path)
 

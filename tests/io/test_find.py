@@ -11,15 +11,7 @@ from cosparse.io.formats import UNREAD
 
 
 def test_find_images(tmp_path):
-    for name in [
-        "b.PNG",
-        "a.tif",
-        "deep/c.jpg",
-        ".hid.png",
-        ".dir/d.png",
-        "notes.txt",
-        "none/x.txt",
-    ]:
+    for name in ["b.PNG", "a.tif", "deep/c.jpg", ".hid.png", ".dir/d.png", "notes.txt", "none/x.txt"]:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
 
@@ -31,11 +23,7 @@ def test_find_images(tmp_path):
     assert found("deep/c.jpg", "notes.txt", "**/*.jpg") == ["deep/c.jpg", "notes.txt"]
     assert found(".dir") == [".dir/d.png"]
     assert find_images(str(tmp_path / "a.tif")) == [tmp_path / "a.tif"]
-    for bad, error in [
-        ("none", ValueError),
-        ("*.xyz", ValueError),
-        ("gone.png", FileNotFoundError),
-    ]:
+    for bad, error in [("none", ValueError), ("*.xyz", ValueError), ("gone.png", FileNotFoundError)]:
         with pytest.raises(error, match=bad.replace("*", r"\*")):
             found(bad)
 

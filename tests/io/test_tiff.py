@@ -22,11 +22,7 @@ def test_tiff_kinds():
     grey = noise((7, 5))
     same(read_image(plain(255 - grey, photometric="miniswhite")).pixels, grey)
     same(read_image(plain(grey, compression="zlib", predictor=2)).pixels, grey)
-    for mode, array in {
-        "L": grey,
-        "I;16": noise((7, 5), np.uint16),
-        "F": noise((7, 5), "f4"),
-    }.items():
+    for mode, array in {"L": grey, "I;16": noise((7, 5), np.uint16), "F": noise((7, 5), "f4")}.items():
         assert Image.fromarray(array).mode == mode
         same(read_image(encoded(array, "tiff", compression="tiff_lzw")).pixels, array)
     planes = noise((3, 7, 5), np.uint16)

@@ -20,10 +20,7 @@ def test_every_integer_comes_back(dtype):
 def test_working_values():
     same(to_working([[False, True]]), np.array([[0, 255]], np.float32))
     same(to_working(np.array([0, 0.5, np.nan])), np.array([0, 127.5, np.nan], np.float32))
-    same(
-        to_working(np.array([-1000, 3095], np.int16), data_range=4095)[1:],
-        np.float32([3095 / 4095 * 255]),
-    )
+    same(to_working(np.array([-1000, 3095], np.int16), data_range=4095)[1:], np.float32([3095 / 4095 * 255]))
     mine = np.full((3, 4), 7, np.float32, order="F")
     work = to_working(mine, data_range=255)
     assert not np.shares_memory(work, mine)
@@ -31,10 +28,7 @@ def test_working_values():
     same(from_working([-1.0, 0.5, 1.5, 1e9], dtype=np.uint8), np.array([0, 0, 2, 255], np.uint8))
     same(from_working([-51.0, 510.0], dtype=np.float64), np.array([-0.2, 2.0]))
     same(from_working([100, 200], dtype=bool), np.array([False, True]))
-    same(
-        from_working([-255.0, 255.0], dtype=np.int16, data_range=4095),
-        np.array([-4095, 4095], np.int16),
-    )
+    same(from_working([-255.0, 255.0], dtype=np.int16, data_range=4095), np.array([-4095, 4095], np.int16))
     assert from_working([1e9], dtype=np.uint32)[0] == 2**32 - 1
     with pytest.raises(ValueError, match="values: hold NaN"):
         from_working([np.nan], dtype=np.uint8)

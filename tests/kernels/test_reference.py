@@ -12,11 +12,7 @@ from cosparse import Penalty
 from cosparse.kernels import reference
 
 
-@given(
-    shape=st.tuples(st.integers(1, 7), st.integers(1, 7)),
-    patch_stride=strided_patches(),
-    seed=seeds,
-)
+@given(shape=st.tuples(st.integers(1, 7), st.integers(1, 7)), patch_stride=strided_patches(), seed=seeds)
 def test_analyse_is_what_its_definition_says(shape, patch_stride, seed):
     """Patch (a, b) starts at (a·down - height//2, b·across - width//2); outside, the nearest."""
     (height, width), (down, across) = patch_stride

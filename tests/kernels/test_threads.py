@@ -288,11 +288,7 @@ def test_in_a_fresh_process_the_kernels_own_blas_is_held_too():
     """Numba loads SciPy's BLAS at its first product, which must not be after the limit was set."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FRESH],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-W", "error", "-c", FRESH], env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
 

@@ -189,11 +189,7 @@ CONSTANT[7] = 3
         (PATCHES, {"start": np.full((20, 16), np.nan)}, "start"),
         (PATCHES, {"start": np.ones((20, 16))}, "start: an atom is zero"),  # constant, zero_mean
         (PATCHES, {"start": np.tile(np.eye(16)[:1], (20, 1))}, "start: two atoms are parallel"),
-        (
-            PATCHES,
-            {"start": np.pad(np.random.default_rng(0).random((20, 9)), ((0, 0), (0, 7)))},
-            "start: .*full rank",
-        ),
+        (PATCHES, {"start": np.pad(np.random.default_rng(0).random((20, 9)), ((0, 0), (0, 7)))}, "start: .*full rank"),
     ],
 )
 def test_bad_input_is_named(patches, arguments, complaint):
@@ -219,11 +215,7 @@ def test_the_papers_images_in_the_reference_setting(data):
     """A short run of what benchmarks/speed/learning.py times, on the images of the paper."""
     patches = sample_patches(data / "train" / "goal", count=10_000)
     result = learn_operator(
-        patches,
-        penalty=Penalty.log(5e3),
-        kappa=1280.0,
-        mu=0.0945,
-        settings=Settings(iterations=100),
+        patches, penalty=Penalty.log(5e3), kappa=1280.0, mu=0.0945, settings=Settings(iterations=100)
     )
     assert result.operator.condition < 3
     assert result.operator.coherence < 0.9

@@ -11,22 +11,12 @@ from hypothesis import strategies as st
 
 from cosparse import Penalty
 from cosparse.kernels import reference
-from cosparse.learning.objective import (
-    Objective,
-    PatchSparsity,
-    coherence_barrier,
-    rank_penalty,
-)
+from cosparse.learning.objective import Objective, PatchSparsity, coherence_barrier, rank_penalty
 from cosparse.operator import cosine_atoms
 from cosparse.optimize import Oblique, Settings, conjugate_gradient
 
 OBLIQUE = Oblique()
-PENALTIES = [
-    Penalty.log(5e3),
-    Penalty.log(5e3, square=True),
-    Penalty.pnorm(),
-    Penalty.pnorm(square=False),
-]
+PENALTIES = [Penalty.log(5e3), Penalty.log(5e3, square=True), Penalty.pnorm(), Penalty.pnorm(square=False)]
 
 
 class ExactSparsity:
@@ -63,9 +53,7 @@ def slope_on_the_manifold(function, point, direction, steps, taylor_slope):
     """Taylor slope along the geodesic, with the projected gradient, as the optimiser uses it."""
     gradient = OBLIQUE.project(point, function(point)[1])
     return taylor_slope(
-        lambda t: function(OBLIQUE.step(point, direction, t))[0],
-        OBLIQUE.inner(gradient, direction),
-        steps,
+        lambda t: function(OBLIQUE.step(point, direction, t))[0], OBLIQUE.inner(gradient, direction), steps
     )
 
 
@@ -153,8 +141,7 @@ def deficient(kind):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["a missing dimension", "a rotated missing dimension", "all rows equal", "zero", "nan"],
+    "kind", ["a missing dimension", "a rotated missing dimension", "all rows equal", "zero", "nan"]
 )
 def test_without_full_rank_h_is_infinite_and_never_nan(kind):
     value, gradient = rank_penalty(deficient(kind))

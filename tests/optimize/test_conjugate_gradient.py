@@ -43,10 +43,7 @@ def test_on_a_quadratic_with_exact_steps_all_rules_are_one(n, seed):
         if np.linalg.norm(gradient) < 1e-6:
             break  # there before time: only rounding is left to compare
         products = Products(
-            new=gradient @ gradient,
-            old=old @ old,
-            gy=gradient @ (gradient - old),
-            hy=direction @ (gradient - old),
+            new=gradient @ gradient, old=old @ old, gy=gradient @ (gradient - old), hy=direction @ (gradient - old)
         )
         betas = [rule(products) for rule in RULES.values()]
         np.testing.assert_allclose(betas, betas[0], rtol=1e-5)

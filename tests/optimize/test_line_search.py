@@ -69,10 +69,7 @@ def test_the_secant_search_goes_to_the_minimum_of_the_parabola():
 def test_a_step_out_of_the_domain_is_backed_away_from(outside, guess, edge, t):
     assume(t > edge)
     accepted, tried = searched(
-        LineSearch(guess=guess, trials=200),
-        lambda x: outside if x >= edge else -x + 0.1 * x**2,
-        -1.0,
-        t,
+        LineSearch(guess=guess, trials=200), lambda x: outside if x >= edge else -x + 0.1 * x**2, -1.0, t
     )
     assert accepted.t < edge
     assert math.isfinite(accepted.value)

@@ -105,10 +105,7 @@ def test_rows_keep_unit_norm_over_many_steps():
     direction = OBLIQUE.project(point, rng.standard_normal(point.shape))
     for _ in range(3000):
         t = rng.normal()
-        point, direction = (
-            OBLIQUE.step(point, direction, t),
-            OBLIQUE.transport(direction, point, direction, t),
-        )
+        point, direction = (OBLIQUE.step(point, direction, t), OBLIQUE.transport(direction, point, direction, t))
     np.testing.assert_allclose(np.linalg.norm(point, axis=1), 1, rtol=0, atol=1e-12)
     np.testing.assert_allclose((point * direction).sum(axis=1), 0, atol=1e-9)
     # Whatever rounding has left is taken away by the next step, not carried along.

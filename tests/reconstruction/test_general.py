@@ -54,8 +54,7 @@ def test_every_kind_of_operator_is_taken(scene, half):
         pytest.param(lambda shape: measurement.fourier_sampling(measurement.radial_mask(shape, 0.25)), id="radial"),
         pytest.param(lambda shape: measurement.downsampling(3, shape), id="downsampling"),
         pytest.param(
-            lambda shape: measurement.sampling(np.random.default_rng(0).random(shape) < 0.5),
-            id="half the pixels",
+            lambda shape: measurement.sampling(np.random.default_rng(0).random(shape) < 0.5), id="half the pixels"
         ),
         pytest.param(lambda shape: measurement.hadamard_sensing(shape, int(0.3 * np.prod(shape))), id="hadamard"),
     ],

@@ -37,11 +37,7 @@ def test_data_and_back_stay_in_single_precision(name):
 
 
 @pytest.mark.parametrize("border, mode", [("replicate", "nearest"), ("periodic", "wrap")])
-@given(
-    shape=shapes,
-    kernel=st.tuples(st.integers(1, 9), st.integers(1, 9)),
-    seed=st.integers(0, 2**31),
-)
+@given(shape=shapes, kernel=st.tuples(st.integers(1, 9), st.integers(1, 9)), seed=st.integers(0, 2**31))
 def test_blur_is_scipys_convolution(border, mode, shape, kernel, seed):
     """Odd and even kernels, smaller and larger than the image, by sums (30 entries or fewer) and by FFT."""
     rng = np.random.default_rng(seed)
@@ -92,10 +88,7 @@ def test_fourier_sampling_is_orthonormal():
 
 
 @pytest.mark.parametrize("make", [measurement.radial_mask, measurement.variable_density_mask])
-@given(
-    shape=st.tuples(st.integers(1, 70), st.integers(1, 70)),
-    fraction=st.floats(0, 1),
-)
+@given(shape=st.tuples(st.integers(1, 70), st.integers(1, 70)), fraction=st.floats(0, 1))
 def test_fourier_masks_hold_the_mean_and_the_fraction_asked_for(make, shape, fraction):
     mask = make(shape, fraction)
     assert mask.shape == shape and mask[0, 0]

@@ -4,19 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from steps import (
-    choose,
-    damage,
-    downloaded,
-    figures,
-    more,
-    open_picture,
-    painted,
-    repair,
-    stroke,
-    upload,
-    watch_stages,
-)
+from steps import choose, damage, downloaded, figures, more, open_picture, painted, repair, stroke, upload, watch_stages
 
 import cosparse
 from cosparse.io.picture import Picture

@@ -97,7 +97,4 @@ def _levels(text: str) -> tuple[float, float]:
 
 
 def _rows(progress: RefineProgress, losses: list[float]) -> list[tuple[str, str]]:
-    return [
-        ("loss", f"{progress.loss:.4f}  {sparkline(losses)}"),
-        ("held-out images", f"{progress.psnr:.3f} dB"),
-    ]
+    return [("loss", f"{progress.loss:.4f}  {sparkline(losses)}"), ("held-out images", f"{progress.psnr:.3f} dB")]

@@ -97,11 +97,7 @@ def analyse(atoms: Array, image: Array, patch: tuple[int, int], stride: tuple[in
 
 
 def synthesise(
-    atoms: Array,
-    responses: Array,
-    shape: tuple[int, int],
-    patch: tuple[int, int],
-    stride: tuple[int, int],
+    atoms: Array, responses: Array, shape: tuple[int, int], patch: tuple[int, int], stride: tuple[int, int]
 ) -> Array:
     """The adjoint of :func:`analyse`."""
     rows, columns = responses.shape[:2]
@@ -111,8 +107,7 @@ def synthesise(
     for i in range(patch[0]):
         for j in range(patch[1]):
             padded[
-                i : i + (rows - 1) * stride[0] + 1 : stride[0],
-                j : j + (columns - 1) * stride[1] + 1 : stride[1],
+                i : i + (rows - 1) * stride[0] + 1 : stride[0], j : j + (columns - 1) * stride[1] + 1 : stride[1]
             ] += pieces[:, :, i, j]
     return fold_border(padded, shape, (patch[0] // 2, patch[1] // 2))
 

@@ -162,10 +162,7 @@ def downsampling(
         return blurred.adjoint_image(full)
 
     return Measurement(
-        shape,
-        data_shape,
-        lambda s: np.ascontiguousarray(blurred.forward(s)[offset::factor, offset::factor]),
-        adjoint,
+        shape, data_shape, lambda s: np.ascontiguousarray(blurred.forward(s)[offset::factor, offset::factor]), adjoint
     )
 
 
@@ -184,13 +181,7 @@ def fourier_sampling(mask: ArrayLike) -> Measurement:
         full[mask] = y
         return np.asarray(fft.ifft2(full, norm="ortho"))
 
-    return Measurement(
-        mask.shape,
-        (int(mask.sum()),),
-        lambda s: fft.fft2(s, norm="ortho")[mask],
-        adjoint,
-        np.complex64,
-    )
+    return Measurement(mask.shape, (int(mask.sum()),), lambda s: fft.fft2(s, norm="ortho")[mask], adjoint, np.complex64)
 
 
 @_remembered

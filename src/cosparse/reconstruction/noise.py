@@ -9,11 +9,7 @@ from cosparse.reconstruction.planes import Caller, Pages, Plane, open_image
 
 
 def estimate_sigma(
-    image: ArrayLike,
-    *,
-    data_range: float | None = None,
-    channel_axis: int | None = None,
-    alpha: bool = False,
+    image: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None, alpha: bool = False
 ) -> float:
     """The standard deviation of the noise in the image's own units, from its finest wavelets.
 

@@ -84,12 +84,7 @@ class Caller:
 
 
 def open_image(
-    image: ArrayLike,
-    data_range: float | None,
-    channel_axis: int | None,
-    *,
-    alpha: bool = False,
-    nan: bool = False,
+    image: ArrayLike, data_range: float | None, channel_axis: int | None, *, alpha: bool = False, nan: bool = False
 ) -> tuple[Pages, Caller]:
     """The image as float32 pages on 0..255, colour last; without infinity, and without NaN but where it may be."""
     array = np.asarray(image)

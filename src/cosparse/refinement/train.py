@@ -346,9 +346,7 @@ def _validated(state: State, crops: list[Crop], shape: tuple[int, int], training
     reached = float(np.mean(spread(work, crops)))
     better = not state.validations or reached > max(value for _, value in state.validations)
     return dataclasses.replace(
-        state,
-        validations=(*state.validations, (state.step, reached)),
-        best=state.parameters if better else state.best,
+        state, validations=(*state.validations, (state.step, reached)), best=state.parameters if better else state.best
     )
 
 

@@ -13,9 +13,7 @@ from cosparse.reconstruction import measurement
 
 @pytest.mark.parametrize("border, mode", [("replicate", "nearest"), ("periodic", "wrap")])
 @pytest.mark.parametrize(
-    "kernel",
-    [measurement.gaussian_kernel(1.6), np.ones((9, 9)), np.ones((2, 4))],
-    ids=["gaussian", "box", "even"],
+    "kernel", [measurement.gaussian_kernel(1.6), np.ones((9, 9)), np.ones((2, 4))], ids=["gaussian", "box", "even"]
 )
 def test_deblurring_gains(border, mode, kernel, clean):
     blurred = convolve(clean, kernel / kernel.sum(), mode=mode) + noise(clean.shape, 2 / 255)
