@@ -35,71 +35,28 @@ if TYPE_CHECKING:
     )
     from cosparse.refinement import RefineProgress, RefineResult, refine_operator
 
-_HOME = {
-    "limit_threads": "kernels.threads",
-    "LearnProgress": "learning",
-    "LearnResult": "learning",
-    "learn_operator": "learning",
-    "psnr": "metrics",
-    "ssim": "metrics",
-    "AnalysisOperator": "operator",
-    "load_operator": "operator",
-    "Settings": "optimize",
-    "Stop": "optimize",
-    "sample_patches": "patches",
-    "Penalty": "penalty",
-    "Plan": "reconstruction",
-    "Prior": "reconstruction",
-    "Problem": "reconstruction",
-    "Progress": "reconstruction",
-    "Reconstruction": "reconstruction",
-    "Solution": "reconstruction",
-    "Stage": "reconstruction",
-    "deblur": "reconstruction",
-    "denoise": "reconstruction",
-    "estimate_sigma": "reconstruction",
-    "inpaint": "reconstruction",
-    "reconstruct": "reconstruction",
-    "solve": "reconstruction",
-    "upscale": "reconstruction",
-    "RefineProgress": "refinement",
-    "RefineResult": "refinement",
-    "refine_operator": "refinement",
+# Where each public name is at home.
+_HOMES = {
+    "kernels.threads": "limit_threads",
+    "learning": "LearnProgress LearnResult learn_operator",
+    "metrics": "psnr ssim",
+    "operator": "AnalysisOperator load_operator",
+    "optimize": "Settings Stop",
+    "patches": "sample_patches",
+    "penalty": "Penalty",
+    "reconstruction": "Plan Prior Problem Progress Reconstruction Solution Stage "
+    "deblur denoise estimate_sigma inpaint reconstruct solve upscale",
+    "refinement": "RefineProgress RefineResult refine_operator",
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 _MODULES = ("images", "testing", "baselines", "cluster")
 
 __all__ = [
-    "AnalysisOperator",
-    "LearnProgress",
-    "LearnResult",
-    "Penalty",
-    "Plan",
-    "Prior",
-    "Problem",
-    "Progress",
-    "Reconstruction",
-    "RefineProgress",
-    "RefineResult",
-    "Settings",
-    "Solution",
-    "Stage",
-    "Stop",
-    "__version__",
-    "deblur",
-    "denoise",
-    "estimate_sigma",
-    "inpaint",
-    "learn_operator",
-    "limit_threads",
-    "load_operator",
-    "psnr",
-    "reconstruct",
-    "refine_operator",
-    "sample_patches",
-    "solve",
-    "ssim",
-    "upscale",
-]
+    "AnalysisOperator", "LearnProgress", "LearnResult", "Penalty", "Plan", "Prior", "Problem", "Progress",
+    "Reconstruction", "RefineProgress", "RefineResult", "Settings", "Solution", "Stage", "Stop", "__version__",
+    "deblur", "denoise", "estimate_sigma", "inpaint", "learn_operator", "limit_threads", "load_operator", "psnr",
+    "reconstruct", "refine_operator", "sample_patches", "solve", "ssim", "upscale",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -5,16 +5,6 @@ from cosparse.io.picture import Picture, losses, read_grey, read_greys, read_ima
 from cosparse.io.values import default_range, float_range, from_working, to_working
 
 __all__ = [
-    "Picture",
-    "default_range",
-    "find_images",
-    "float_range",
-    "from_working",
-    "losses",
-    "read_grey",
-    "read_greys",
-    "read_image",
-    "to_working",
-    "unread_files",
-    "write_image",
-]
+    "Picture", "default_range", "find_images", "float_range", "from_working", "losses", "read_grey", "read_greys",
+    "read_image", "to_working", "unread_files", "write_image",
+]  # fmt: skip

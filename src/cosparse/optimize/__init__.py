@@ -8,15 +8,6 @@ from cosparse.optimize.oblique import Oblique
 from cosparse.optimize.result import Result, Stop
 
 __all__ = [
-    "Euclidean",
-    "Interpolation",
-    "LineSearch",
-    "Oblique",
-    "Result",
-    "Settings",
-    "State",
-    "Step",
-    "Stop",
-    "between",
+    "Euclidean", "Interpolation", "LineSearch", "Oblique", "Result", "Settings", "State", "Step", "Stop", "between",
     "conjugate_gradient",
-]
+]  # fmt: skip

@@ -10,18 +10,6 @@ from cosparse.reconstruction.tasks import deblur, denoise, inpaint, upscale
 from cosparse.reconstruction.watch import Progress
 
 __all__ = [
-    "Plan",
-    "Prior",
-    "Problem",
-    "Progress",
-    "Reconstruction",
-    "Solution",
-    "Stage",
-    "deblur",
-    "denoise",
-    "estimate_sigma",
-    "inpaint",
-    "reconstruct",
-    "solve",
-    "upscale",
-]
+    "Plan", "Prior", "Problem", "Progress", "Reconstruction", "Solution", "Stage", "deblur", "denoise",
+    "estimate_sigma", "inpaint", "reconstruct", "solve", "upscale",
+]  # fmt: skip
