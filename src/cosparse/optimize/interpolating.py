@@ -5,7 +5,8 @@ and b at the trial t tell where a parabola through them has its minimum, t·a / 
 G + (G(t) - G)·a / (a - b), a mixture of the gradients at the ends (both transported there, where space is not flat).
 So the next search starts from that minimum:
 
-- Learning and repairs come further in as many evaluations (`python benchmarks/solvers.py`).
+- Learning and repairs come further in as many evaluations: with the paper's penalty, learning is after 200 where a
+  line search is after 400 (`python benchmarks/solvers.py learn`, and `repair`).
 - Inexact steps make the next ones inexact too, and two runs that differ by rounding soon take different steps. From the
   minima they stay together, so that tiles can repeat the steps of a whole picture (see :mod:`cosparse.cluster.steps`).
 
