@@ -146,7 +146,7 @@ class AnalysisOperator:
 
     @property
     def refined(self) -> bool:
-        """Whether it has weights and scales of its own for every noise; others get them from a table when tasks use them."""
+        """Whether it has weights and scales of its own for every noise; tasks give others those of a table."""
         return self.exponents is not None
 
     @property
