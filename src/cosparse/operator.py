@@ -147,7 +147,7 @@ class AnalysisOperator:
 
     @property
     def refined(self) -> bool:
-        """Whether it has weights and scales for every noise; others get them from a table when they are used."""
+        """Whether it has weights and scales of its own for every noise; tasks give others those of a table."""
         return self.exponents is not None
 
     @property
