@@ -249,6 +249,7 @@ def test_a_constant_image_stays_constant(task, grey):
     assert (denoise(np.full((20, 24), grey, np.uint8)) == grey).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 2), (5, 3), (7, 4), (1, 40)])
 def test_images_smaller_than_a_patch(task, shape):
@@ -428,6 +429,7 @@ def test_leading_axes_are_pages(task, clean):
     np.testing.assert_array_equal(five, expected.reshape(2, 1, 2, *expected.shape[1:]))
 
 
+@pytest.mark.slow
 def test_a_masked_array_brings_its_mask(clean, colour):
     mask = np.random.default_rng(0).random(clean.shape) < 0.3
     masked = np.ma.masked_array(np.where(mask, -99.0, clean), mask)
