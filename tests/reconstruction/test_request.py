@@ -70,6 +70,7 @@ def test_a_constant_image_stays_constant(task, grey):
     assert (denoise(np.full((20, 24), grey, np.uint8)) == grey).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 2), (5, 3), (7, 4), (1, 40)])
 def test_images_smaller_than_a_patch(task, shape):

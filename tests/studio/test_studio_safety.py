@@ -332,6 +332,7 @@ def status_of(address: str) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 def test_the_program_starts_on_this_machine_only_and_ends_cleanly(tmp_path):
     with Program(tmp_path) as one:
         address = re.search(r"http://127\.0\.0\.1:(\d+)", one.line)
@@ -347,6 +348,7 @@ def test_the_program_starts_on_this_machine_only_and_ends_cleanly(tmp_path):
     assert not [path for path in tmp_path.rglob("*") if path.is_file() or path.name.startswith("cosparse")]
 
 
+@pytest.mark.slow
 def test_addresses_to_give_away_and_a_line_for_each_request(tmp_path):
     log = tmp_path / "log"
     with Program(tmp_path, "--host", "0.0.0.0", "--log", str(log)) as one:

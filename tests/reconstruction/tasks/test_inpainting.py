@@ -69,6 +69,7 @@ def test_a_mask_for_every_page(clean):
     np.testing.assert_array_equal(inpaint(pages, masks), expected)
 
 
+@pytest.mark.slow
 def test_a_masked_array_brings_its_mask(clean, colour):
     mask = np.random.default_rng(0).random(clean.shape) < 0.3
     masked = np.ma.masked_array(np.where(mask, -99.0, clean), mask)
