@@ -29,7 +29,7 @@ import made
 
 import cosparse
 from cosparse import cluster
-from cosparse.cluster.picture import TiledRepair, Tiling
+from cosparse.cluster.large_picture import TiledRepair, Tiling
 from cosparse.cluster.sampling import Sampling
 from cosparse.reconstruction import measurement
 

@@ -22,9 +22,9 @@ from cosparse.reconstruction.tasks import TASKS
 from cosparse.repair import repair
 
 
-def deinterlace(image, *, sigma=0.0, first=0, callback=None, **given: Unpack[Common]):
+def deinterlace(image, *, sigma=0.0, first=0, **given: Unpack[Common]):
     """Keep every second line of the image, from the `first` on, and restore the others."""
-    return request(image, sigma=sigma, first=first, **given).run(callback)
+    return request(image, sigma=sigma, first=first, **given).run()
 
 
 def request(image, *, sigma=0.0, first=0, **given: Unpack[Common]) -> Request:

@@ -14,7 +14,6 @@ from cosparse.io.pixel_size import enlarged
 from cosparse.io.values import default_range
 from cosparse.reconstruction.start import Plane, enlarge
 from cosparse.reconstruction.tasks import TASKS
-from cosparse.reconstruction.watch import Callback
 
 Array = NDArray[Any]
 
@@ -27,9 +26,7 @@ class Repaired:
     sigmas: tuple[float, ...]
 
 
-def repair(
-    picture: Picture, task: str, *, sigma: float | None = None, callback: Callback = None, **options: Any
-) -> Repaired:
+def repair(picture: Picture, task: str, *, sigma: float | None = None, **options: Any) -> Repaired:
     """Repair a picture: the door of the command line, the web page and the cluster's many files.
 
     Parameters
@@ -39,8 +36,6 @@ def repair(
     task : {"denoise", "inpaint", "upscale", "deblur"}
     sigma : float, optional
         The noise on a scale of 0..255, whatever the picture's own. Left out: estimated where the task does so, else 0.
-    callback : callable, optional
-        As of the tasks.
     **options
         Those of the task but `data_range`, `channel_axis` and `alpha`, which the picture knows.
     """
@@ -51,7 +46,7 @@ def repair(
         options["sigma"] = (sigma or 0.0) * picture.data_range / 255.0
     request = kind.request(pixels, data_range=picture.data_range, channel_axis=picture.channel_axis, **options)
     like = enlarged_like(picture, options["factor"]) if "factor" in options else picture
-    return Repaired(replace(like, pixels=request.run(callback)), request.sigmas)
+    return Repaired(replace(like, pixels=request.run()), request.sigmas)
 
 
 def by_plane(picture: Picture, change: Callable[[Plane], Plane]) -> Array:

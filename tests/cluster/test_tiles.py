@@ -21,8 +21,8 @@ from hypothesis.extra.numpy import arrays
 
 import cosparse
 from cosparse import cluster
+from cosparse.cluster.large_picture import TiledRepair, Tiling
 from cosparse.cluster.page_values import find_extremes
-from cosparse.cluster.picture import TiledRepair, Tiling
 from cosparse.cluster.sampling import Sampling, representative, sampled
 from cosparse.cluster.steps import Pieces, find_steps
 from cosparse.cluster.tiles import Assignment, share_of

@@ -9,7 +9,7 @@ import pytest
 import zarr
 
 from cosparse import cluster
-from cosparse.cluster.picture import TiledRepair
+from cosparse.cluster.large_picture import TiledRepair
 from cosparse.cluster.unfinished import Unfinished, check_target
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from skimage.data import brick, coffee
 
-from cosparse import denoise, inpaint, psnr
 from cosparse.kernels import groups, reference
-from cosparse.reconstruction.stages import QUALITIES
 
 
 def planes(shape, seed):
@@ -46,71 +42,3 @@ def test_without_noise_nothing_is_changed_and_with_all_noise_the_groups_agree():
     np.testing.assert_allclose(nearly, noisies, atol=0.1)
     alone = groups.group_filter(pilots, noisies, known, np.array([1e12]), True, 3, 2, 6, 1)
     np.testing.assert_allclose(alone, pilots, atol=1e-3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.parametrize("sigma", [10, 40])
-def test_patterns_that_return_gain_most(quality, sigma):
-    truth = brick()[:160, :160].astype(np.float32)
-    noisy = truth + np.random.default_rng(0).normal(0, sigma, truth.shape)
-    once, twice = (denoise(noisy, sigma, quality=quality, grouping=on, data_range=255) for on in (False, True))
-    assert psnr(truth, twice, data_range=255) > psnr(truth, once, data_range=255) + 0.1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.parametrize("sigma", [0, 20])
-@pytest.mark.parametrize("kind", ["pixels", "scratches"])
-def test_gaps_gain_too(quality, sigma, kind):
-    truth = brick()[:120, :120].astype(np.float32)
-    rng = np.random.default_rng(0)
-    noisy = truth + rng.normal(0, sigma, truth.shape) if sigma else truth
-    mask = rng.random(truth.shape) < 0.6
-    if kind == "scratches":
-        mask = np.add.outer(np.arange(120), 3 * np.arange(120)) % 40 < 4
-    options = {"sigma": sigma, "quality": quality, "data_range": 255}
-    once, twice = (inpaint(np.where(mask, np.nan, noisy), mask, grouping=on, **options) for on in (False, True))
-    assert psnr(truth, twice, data_range=255) > psnr(truth, once, data_range=255) + 0.05
-    if sigma == 0:
-        np.testing.assert_array_equal(twice[~mask], truth[~mask])
-
-
-def test_what_no_patch_can_know_stays_as_it_was():
-    """In a hole wider than any patch there is nothing known to go by."""
-    truth = brick()[:60, :60].astype(np.float32)
-    mask = np.zeros(truth.shape, bool)
-    mask[20:40, 20:40] = True
-    once, twice = (inpaint(truth, mask, grouping=on, quality="fast", data_range=255) for on in (False, True))
-    np.testing.assert_array_equal(twice[26:34, 26:34], once[26:34, 26:34])
-    assert np.abs(twice[20:22, 20:40] - once[20:22, 20:40]).max() > 0.1
-
-
-def test_colours_gain_together():
-    truth = coffee()[100:220, 200:320].astype(np.float32)
-    noisy = truth + np.random.default_rng(0).normal(0, 25, truth.shape)
-    once, twice = (denoise(noisy, 25, grouping=on, data_range=255, channel_axis=-1) for on in (False, True))
-    assert psnr(truth, twice, data_range=255) > psnr(truth, once, data_range=255) + 0.1
-
-
-def test_stopped_on_its_way_the_first_pass_is_returned(photograph):
-    """Whenever the callback says so, what it was shown last is what comes out."""
-    image = photograph[:, :40].repeat(3, axis=0).astype(np.float32)  # high enough for several parts
-    seen = []
-
-    def callback(progress):
-        seen.append(progress)
-        return stop_at is not None and progress.iteration == stop_at
-
-    stop_at = None
-    first = denoise(image, 20, grouping=False, data_range=255)
-    whole = denoise(image, 20, data_range=255, callback=callback)
-    iterations = [progress.iteration for progress in seen]
-    assert iterations == list(range(1, len(seen) + 1)) and seen[-1].iterations == len(seen)
-    assert np.abs(whole - first).max() > 1
-    np.testing.assert_allclose(seen[-1].image, whole, atol=1e-3)
-
-    stop_at, seen = len(iterations) - 1, []
-    stopped = denoise(image, 20, data_range=255, callback=callback)
-    np.testing.assert_array_equal(stopped, first)
-    assert len(seen) == stop_at

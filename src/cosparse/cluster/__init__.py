@@ -10,8 +10,8 @@ repair very many pictures. Needs the extra `cluster`: pip install 'cosparse[clus
 """
 
 from cosparse.cluster.connection import check_workers, connect
+from cosparse.cluster.large_picture import TileReport, repair_picture
 from cosparse.cluster.many_files import FileReport, each, repair_files
-from cosparse.cluster.picture import TileReport, repair_picture
 from cosparse.cluster.worker_patches import ClusterPatches, sample_patches
 
 __all__ = [

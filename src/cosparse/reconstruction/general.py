@@ -34,6 +34,7 @@ class MeasuredKeywords(TypedDict, total=False):
     start: ArrayLike | None
     settings: Settings | None
     adjoint_tolerance: float
+    callback: Callback
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Measured:
     start: ArrayLike | None = None
     settings: Settings | None = None
     adjoint_tolerance: float = 1e-3
+    callback: Callback = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,6 @@ def reconstruct(
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
-    callback: Callback = None,
     **options: Unpack[MeasuredKeywords],
 ) -> Reconstruction:
     """The image whose measurements are near y and whose patches are sparse.
@@ -187,7 +188,7 @@ def reconstruct(
         Problem(atoms, plan("reconstruct", noise * scale, quality, weight, atoms), first, data, A),
         settings=given.settings or last_settings(noise, quality),
         revise=bounded,
-        watch=Watch(callback),
+        watch=Watch(given.callback),
     )
     return _reported(found, A, data, noise * scale, scale)
 

@@ -32,16 +32,17 @@ from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checke
 from cosparse.reconstruction.watch import Callback, Watch
 
 
-class LayoutKeywords(TypedDict, total=False):
-    """Keywords of every task as type checkers and editors see them: the fields of Layout."""
+class RepairKeywords(TypedDict, total=False):
+    """Keywords of every task as type checkers and editors see them: the fields of Repairing."""
 
     bounds: Bounds
     data_range: float | None
     channel_axis: int | None
     alpha: bool
+    callback: Callback
 
 
-class Common(LayoutKeywords, total=False):
+class Common(RepairKeywords, total=False):
     """What can be asked of every task's request: the fields of Options."""
 
     operator: AnalysisOperator | str | None
@@ -51,17 +52,18 @@ class Common(LayoutKeywords, total=False):
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How an array is laid out, and between which values its repair lies; :func:`denoise` says what each means."""
+class Repairing:
+    """What every task takes: how its array is laid out, and who is told; :func:`denoise` says what each means."""
 
     bounds: Bounds = "auto"
     data_range: float | None = None
     channel_axis: int | None = None
     alpha: bool = False
+    callback: Callback = None
 
 
 @dataclass(frozen=True)
-class Options(Layout):
+class Options(Repairing):
     """What is asked of a task. A `part` of a larger image is not judged by its own range of values."""
 
     operator: AnalysisOperator | str | None = None
@@ -158,6 +160,8 @@ class Request:
         What brings the transparency to the size of the result, if that is another.
     finish : callable or None
         What is done to the caller's array at last.
+    callback : callable or None
+        Who is told of iterations.
     """
 
     pose: Callable[[Channel, Asked], Problem]
@@ -168,6 +172,7 @@ class Request:
     second_pass: Grouping | None = None
     larger: Callable[[Plane], Plane] | None = None
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+    callback: Callback = None
 
     @classmethod
     def of(
@@ -195,7 +200,9 @@ class Request:
             refuse_far(seen, caller, sigma)
         limits = page_bounds(pages, caller, options.bounds, levels, known)
         asked = Asked(as_refined(chosen_operator(options.operator)), options.quality, options.weight, 0.0)
-        return cls(pose, pages, caller, [replace(asked, sigma=level) for level in levels], limits)
+        return cls(
+            pose, pages, caller, [replace(asked, sigma=level) for level in levels], limits, callback=options.callback
+        )
 
     @property
     def sigmas(self) -> tuple[float, ...]:
@@ -207,9 +214,9 @@ class Request:
         asked = self.asked[number]
         return [] if asked is None else [self.pose(channel, asked) for channel in self._apart(number)[0]]
 
-    def run(self, callback: Callback = None, descend: Descend = conjugate_gradient) -> NDArray[Any]:
+    def run(self, descend: Descend = conjugate_gradient) -> NDArray[Any]:
         """The repaired array; `descend` as in :func:`cosparse.solve`."""
-        watch = Watch(callback)
+        watch = Watch(self.callback)
         pages = []
         for number in range(len(self.pages)):
             watch.on_page(number, len(self.pages))

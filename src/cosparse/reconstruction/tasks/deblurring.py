@@ -14,12 +14,11 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import named_kernel
-from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
-from cosparse.reconstruction.watch import Callback
 
 
-@keywords_of(Layout)
+@keywords_of(Repairing)
 def deblur(
     image: ArrayLike,
     kernel: ArrayLike | str,
@@ -29,8 +28,7 @@ def deblur(
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
-    callback: Callback = None,
-    **layout: Unpack[LayoutKeywords],
+    **more: Unpack[RepairKeywords],
 ) -> NDArray[Any]:
     """Undo a known blur.
 
@@ -85,9 +83,9 @@ def deblur(
     True
     """
     asked = request(
-        image, kernel, sigma=sigma, border=border, operator=operator, weight=weight, quality=quality, **layout
+        image, kernel, sigma=sigma, border=border, operator=operator, weight=weight, quality=quality, **more
     )
-    return asked.run(callback)
+    return asked.run()
 
 
 def pose(channel: Channel, asked: Asked) -> Problem:

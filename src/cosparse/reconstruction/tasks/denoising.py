@@ -12,13 +12,12 @@ from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan
 from cosparse.reconstruction.start import smoothed
-from cosparse.reconstruction.watch import Callback
 
 
-@keywords_of(Layout)
+@keywords_of(Repairing)
 def denoise(
     image: ArrayLike,
     sigma: float | None = None,
@@ -27,8 +26,7 @@ def denoise(
     weight: float | None = None,
     quality: Quality = "balanced",
     grouping: bool = True,
-    callback: Callback = None,
-    **layout: Unpack[LayoutKeywords],
+    **more: Unpack[RepairKeywords],
 ) -> NDArray[Any]:
     """Remove Gaussian noise.
 
@@ -85,8 +83,8 @@ def denoise(
     >>> cosparse.psnr(clean, cosparse.denoise(noisy, 0.1)) - cosparse.psnr(clean, noisy) > 10
     True
     """
-    asked = request(image, sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, **layout)
-    return asked.run(callback)
+    asked = request(image, sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, **more)
+    return asked.run()
 
 
 def pose(channel: Channel, asked: Asked) -> Problem:

@@ -13,13 +13,12 @@ from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan, trust
 from cosparse.reconstruction.start import interpolate, smoothed
-from cosparse.reconstruction.watch import Callback
 
 
-@keywords_of(Layout)
+@keywords_of(Repairing)
 def inpaint(
     image: ArrayLike,
     mask: ArrayLike | None = None,
@@ -29,8 +28,7 @@ def inpaint(
     weight: float | None = None,
     quality: Quality = "balanced",
     grouping: bool = True,
-    callback: Callback = None,
-    **layout: Unpack[LayoutKeywords],
+    **more: Unpack[RepairKeywords],
 ) -> NDArray[Any]:
     """Fill in missing pixels, and with `sigma` denoise the others too.
 
@@ -87,9 +85,9 @@ def inpaint(
     True
     """
     asked = request(
-        image, mask, sigma=sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, **layout
+        image, mask, sigma=sigma, operator=operator, weight=weight, quality=quality, grouping=grouping, **more
     )
-    return asked.run(callback)
+    return asked.run()
 
 
 def pose(channel: Channel, asked: Asked) -> Problem:

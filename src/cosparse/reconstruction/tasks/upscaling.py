@@ -13,13 +13,12 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Layout, LayoutKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
-from cosparse.reconstruction.watch import Callback
 
 
-@keywords_of(Layout)
+@keywords_of(Repairing)
 def upscale(
     image: ArrayLike,
     factor: int,
@@ -28,8 +27,7 @@ def upscale(
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
-    callback: Callback = None,
-    **layout: Unpack[LayoutKeywords],
+    **more: Unpack[RepairKeywords],
 ) -> NDArray[Any]:
     """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
 
@@ -77,8 +75,8 @@ def upscale(
     >>> cosparse.upscale(np.full((5, 7), 9, np.uint8), 3).shape
     (15, 21)
     """
-    asked = request(image, factor, sigma=sigma, operator=operator, weight=weight, quality=quality, **layout)
-    return asked.run(callback)
+    asked = request(image, factor, sigma=sigma, operator=operator, weight=weight, quality=quality, **more)
+    return asked.run()
 
 
 def pose(channel: Channel, asked: Asked) -> Problem:

@@ -91,10 +91,6 @@ def repair_picture(
     target: str | os.PathLike[str],
     *,
     mask: Given | None = None,
-    tile: int = 1024,
-    overlap: int | None = None,
-    channel_axis: ChannelAxis = "auto",
-    alpha: bool | None = None,
     client: Client | None = None,
     force: bool = False,
     callback: Callable[[int, int], object] | None = None,
@@ -146,10 +142,12 @@ def repair_picture(
     """
     goal = Path(target)
     check_target(goal, force)
-    source, tiling = opened(source), Tiling(tile, overlap, channel_axis, alpha)
-    with using(client) as own:
+    source = opened(source)
+    own = [name for name in options if name in Tiling.__dataclass_fields__]
+    tiling = Tiling(**{name: options.pop(name) for name in own})
+    with using(client) as workers:
         try:
-            return TiledRepair(task, source, mask, goal, tiling, options).run(own, force, callback)
+            return TiledRepair(task, source, mask, goal, tiling, options).run(workers, force, callback)
         except ValueError as problem:
             first, _, rest = str(problem).partition(": ")
             if first != "image":
