@@ -43,7 +43,7 @@ class Prior:
     >>> round(value, 3), gradient.shape
     (0.0, (5, 3))
     >>> Prior.of(AnalysisOperator.dct(8), sigma=25.0).penalty
-    Penalty(form='log', nu=0.1, p=0.0, square=False)
+    Penalty(form='log', nu=0.08, p=0.0, square=False)
     """
 
     operator: AnalysisOperator
