@@ -13,12 +13,15 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.engine import minimise
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.problem import stage_settings
 from cosparse.reconstruction.start import interpolate
 from cosparse.reconstruction.watch import Progress, Watch
 from cosparse.testing import gradient_test
 
 SHAPE = (24, 20)
+
+
+def stage_settings(iterations, step):
+    return Settings(iterations=iterations, step_tolerance=0.0, first_step=step)
 
 
 @pytest.fixture(scope="module")

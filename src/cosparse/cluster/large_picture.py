@@ -22,7 +22,7 @@ from cosparse.cluster.tiles import Found, assign, divided, repair_tile
 from cosparse.cluster.unfinished import Unfinished, check_target, write_tile
 from cosparse.identity import described
 from cosparse.io.atomic import replacing
-from cosparse.reconstruction.bounds import Pair, stated, type_bounds
+from cosparse.reconstruction.bounds import Pair, known_bounds
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -256,7 +256,7 @@ class TiledRepair:
 
     def _bounds(self, bounds: Any) -> Pair | None:
         """Between which values the result of a page lies."""
-        return type_bounds(self.dtype) if bounds == "auto" else stated(bounds)
+        return known_bounds(bounds, self.dtype)[0]
 
     def _tried(
         self, client: Client, found: dict[int, Found], todo: list[Tile], one_more: Callable[[], None], patient: bool

@@ -87,18 +87,12 @@ def stated(bounds: object) -> Pair | None:
     return pair
 
 
-def type_bounds(dtype: np.dtype[Any]) -> Pair | None:
-    """What a type of whole numbers can hold; None for floats, which say nothing."""
-    if dtype.kind == "b":
-        return 0.0, 1.0
-    if dtype.kind in "ui":
-        return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
-    return None
-
-
 def known_bounds(bounds: object, dtype: np.dtype[Any]) -> tuple[Pair | None, bool]:
-    """The bounds that are stated or of the type; and whether that settles it, or the data are to be looked at."""
+    """Bounds that are stated, or of a type of whole numbers; and whether that settles it: floats say nothing."""
     if bounds != "auto":
         return stated(bounds), True
-    of_type = type_bounds(dtype)
-    return of_type, of_type is not None
+    if dtype.kind == "b":
+        return (0.0, 1.0), True
+    if dtype.kind in "ui":
+        return (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)), True
+    return None, False

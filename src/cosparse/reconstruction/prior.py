@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ class Prior:
         Steps d_v, d_h between patches, 1 to the patch size. The sum is multiplied by d_v·d_h, so that a
         weight means the same at every stride.
 
+    Attributes
+    ----------
+    strides : (int, int)
+        d_v and d_h.
+
     Examples
     --------
     >>> import numpy as np
@@ -49,6 +54,11 @@ class Prior:
     operator: AnalysisOperator
     penalty: Penalty
     stride: int | tuple[int, int] = 1
+    strides: tuple[int, int] = field(init=False, repr=False, compare=False)
+    _atoms: Image = field(init=False, repr=False, compare=False)
+    _weights: Image = field(init=False, repr=False, compare=False)
+    _factor: float = field(init=False, repr=False, compare=False)
+    _rest: tuple[tuple[int, int], tuple[int, int], int, float, float] = field(init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, operator: AnalysisOperator, sigma: float = 25.0) -> Prior:
@@ -61,24 +71,18 @@ class Prior:
         return cls(operator.at(stage.sigma), stage.penalty, min(chosen.stride, *operator.patch_shape))
 
     def __post_init__(self) -> None:
-        for step, size in zip(self.strides, self.operator.patch_shape, strict=True):
+        steps = (self.stride, self.stride) if isinstance(self.stride, int) else self.stride
+        for step, size in zip(steps, self.operator.patch_shape, strict=True):
             if not 1 <= step <= size:
                 raise ValueError(f"stride: steps must lie between 1 and the patch size {size}, got {self.stride}")
-
-    @property
-    def strides(self) -> tuple[int, int]:
-        """(d_v, d_h)."""
-        return (self.stride, self.stride) if isinstance(self.stride, int) else self.stride
-
-    @property
-    def weights(self) -> NDArray[np.float32]:
-        """The factors on phi as the kernels have it: w_i·d_v·d_h, and p for the p-norm, which they divide by p."""
-        return self.operator.weights * np.float32(self._factor)
-
-    @property
-    def _factor(self) -> float:
-        down, across = self.strides
-        return down * across * (self.penalty.p if self.penalty.form == "pnorm" else 1.0)
+        penalty = self.penalty
+        # phi as the kernels have it: w_i·d_v·d_h, and p for the p-norm, which they divide by p.
+        factor = steps[0] * steps[1] * (penalty.p if penalty.form == "pnorm" else 1.0)
+        weights = self.operator.weights * np.float32(factor)
+        rest = self.operator.patch_shape, steps, penalty.code, penalty.nu, penalty.p
+        for name, value in {"strides": steps, "_factor": factor, "_weights": weights, "_rest": rest}.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_atoms", self.operator.atoms)
 
     def __call__(self, image: Image, region: Region | None = None) -> tuple[float, Image]:
         """Value and gradient at an image.
@@ -95,13 +99,13 @@ class Prior:
             counted = rows, columns
         from cosparse.kernels import fused  # not before the first evaluation: the compiler comes with it
 
-        return fused.image_sparsity(self.operator.atoms, self.weights, image, *self._rest, counted)
+        return fused.image_sparsity(self._atoms, self._weights, image, *self._rest, counted)
 
     def curvature(self, image: Image, direction: Image) -> Image:
         """The Hessian at an image, times a direction."""
         from cosparse.kernels import curvature
 
-        return curvature.image_curvature(self.operator.atoms, self.weights, image, direction, *self._rest)
+        return curvature.image_curvature(self._atoms, self._weights, image, direction, *self._rest)
 
     def prox(self, image: Image, step: float, *, iterations: int = 100) -> Image:
         """argmin over s of ½‖s - image‖² + step·g(s), by conjugate gradient from the image."""
@@ -116,12 +120,5 @@ class Prior:
         """The derivatives of <gradient at the image, direction> by the operator's atoms and by its weights."""
         from cosparse.kernels import curvature
 
-        by_atom, by_weight = curvature.image_sensitivity(
-            self.operator.atoms, self.weights, image, direction, *self._rest
-        )
+        by_atom, by_weight = curvature.image_sensitivity(self._atoms, self._weights, image, direction, *self._rest)
         return by_atom, by_weight * self._factor
-
-    @property
-    def _rest(self) -> tuple[tuple[int, int], tuple[int, int], int, float, float]:
-        penalty = self.penalty
-        return self.operator.patch_shape, self.strides, penalty.code, penalty.nu, penalty.p

@@ -66,9 +66,5 @@ class Problem:
         """Of every stage: its iterations, and where its first line search begins."""
         first = self.plan.stages[0]
         step = first_step(first, self.operator.at(first.sigma))
-        return [stage_settings(stage.iterations, step) for stage in self.plan.stages]
-
-
-def stage_settings(iterations: int, first_step: float) -> Settings:
-    """A stage ends after its iterations, not by a tolerance."""
-    return Settings(iterations=iterations, step_tolerance=0.0, first_step=first_step)
+        # A stage ends after its iterations, not by a tolerance.
+        return [Settings(iterations=one.iterations, step_tolerance=0.0, first_step=step) for one in self.plan.stages]

@@ -219,7 +219,7 @@ class Request:
         watch = Watch(self.callback)
         pages = []
         for number in range(len(self.pages)):
-            watch.on_page(number, len(self.pages))
+            watch.page, watch.pages = number, len(self.pages)
             pages.append(self._repaired(number, watch, descend))
         result = close_image(np.stack(pages), self.caller, self.limits, self.larger)
         return result if self.finish is None else self.finish(result)

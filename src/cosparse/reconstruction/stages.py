@@ -109,7 +109,9 @@ def row(task: str, sigma: float, trained: bool) -> dict[str, Any]:
 
 
 def _stage(numbers: dict[str, Any], sigma: float, level: int, nu: float) -> Stage:
-    grown = by_noise(numbers.get("grow", 0.0), sigma) * _growth(sigma) / _growth(REFERENCE_SIGMA)
+    grown = 0.0
+    if "grow" in numbers:
+        grown = by_noise(numbers["grow"], sigma) * _growth(sigma) / _growth(REFERENCE_SIGMA)
     return Stage(
         numbers["weight"] + grown,
         Penalty.log(nu * numbers["nu"]),

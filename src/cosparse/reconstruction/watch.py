@@ -81,10 +81,6 @@ class Watch:
         self.parts = 0  # of the second pass, which follows the plane at work
         self._latest: tuple[int, float, int, float] = (0, math.nan, 0, math.nan)
 
-    def on_page(self, page: int, pages: int) -> None:
-        """The next page of a stack."""
-        self.page, self.pages = page, pages
-
     def on_plane(self, plane: int, planes: int, view: Callable[[Image], Image], parts: int = 0) -> None:
         """The next plane of the page: how to show it, and of how many parts a second pass follows it."""
         self.plane, self.planes, self.view, self.parts = plane, planes, view, parts

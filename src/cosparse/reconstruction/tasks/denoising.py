@@ -97,7 +97,7 @@ def pose(channel: Channel, asked: Asked) -> Problem:
 def request(image: ArrayLike, sigma: float | None = None, *, grouping: bool = True, **given: Unpack[Common]) -> Request:
     """What :func:`denoise` is asked for."""
     request = Request.of(pose, image, sigma, given)
-    untouched = np.equal(request.sigmas, 0)
+    untouched = np.array([asked is None or asked.sigma == 0 for asked in request.asked])
 
     def finish(result: NDArray[Any]) -> NDArray[Any]:
         return _as_it_came(result, image, untouched, request.caller)
