@@ -1,11 +1,12 @@
 # make demo: repair a picture.  make test: run every test.  make lint: what CI checks beside them.
 # make quick: the tests without browser, Dask cluster, data or long work (pytest's markers), in a minute or so: while writing.
 # make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md.
+# make architecture: the made parts of docs/architecture.md.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test quick lint clean browser golden pictures
+.PHONY: demo test quick lint clean browser golden pictures architecture
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
@@ -25,6 +26,9 @@ browser:
 
 golden: $(VENV)/.tests
 	$(BIN)/python tests/golden.py
+
+architecture: $(VENV)/.tests
+	$(BIN)/python tests/architecture.py
 
 pictures: $(VENV)/.tests browser
 	$(BIN)/python -m pytest tests/studio/test_studio_pictures.py --studio-pictures docs/images
