@@ -189,7 +189,7 @@ def test_a_direction_that_does_not_descend_is_replaced():
         return (1.0, np.array([-1.0])) if x[0] == 0 else (0.5, np.array([5.0]))
 
     settings = Settings(rule="fr", line_search=LineSearch())
-    state = advance(wall, PLAIN, begin(wall, PLAIN, np.zeros(1)), settings)
+    state = advance(wall, PLAIN, [begin(wall, PLAIN, np.zeros(1))], settings)
     assert RULES["fr"](Products(25.0, 1.0, 0.0, 0.0)) * 5 > 25
     assert (state.beta, state.slope, state.direction.tolist()) == (0.0, -25.0, [-5.0])
 

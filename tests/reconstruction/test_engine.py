@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -58,3 +60,14 @@ def test_the_prior_in_another_solver(noisy):
     ours = prior.prox(noisy, 1.0, iterations=300)
     assert energy(ours.ravel())[0] == pytest.approx(theirs.fun, rel=1e-3)
     assert np.sqrt(np.mean((ours.ravel() - theirs.x) ** 2)) < 0.5
+
+
+@pytest.mark.slow
+def test_a_large_image_takes_nine_planes_of_memory(noisy):
+    """Itself, its data and start, and what the loop cannot do without: arrays are let go as soon as they can be."""
+    large = np.tile(noisy, (32, 36))[:1024, :1024]
+    tracemalloc.start()
+    cosparse.denoise(large, 20, data_range=255, quality="fast", grouping=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 9 * large.nbytes

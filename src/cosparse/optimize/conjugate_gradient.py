@@ -186,16 +186,19 @@ def begin(objective: Objective, geometry: Geometry, point: Array) -> State:
     )
 
 
-def advance(objective: Objective, geometry: Geometry, state: State, settings: Settings) -> State:
+def advance(objective: Objective, geometry: Geometry, held: list[State], settings: Settings) -> State:
     """One iteration: search along the direction, move, turn.
 
-    If no step lowers the value, the state as it was, but for the evaluations that it took to see that.
+    The state is taken out of the list `held`: whoever held it alone lets its arrays go as soon as they are not needed,
+    of a large image two planes less. If no step lowers the value, the state as it was is returned, but for the
+    evaluations that it took to see that.
     """
+    state = held[0]
     first = state.guess or settings.first_step or 1 / math.sqrt(state.square)
     rule, trial, evaluations = settings.line_search, None, state.evaluations
 
     def look(t: float) -> Trial:
-        return _trial(objective, geometry, state, t)
+        return _trial(objective, geometry, held[0], t)
 
     if state.square > 0:  # else on one line all the way, where nothing more can be told from slopes
         limit = DOUBT if state.interpolated else rule.trials
@@ -203,11 +206,12 @@ def advance(objective: Objective, geometry: Geometry, state: State, settings: Se
         evaluations += count
     if trial is None and state.interpolated:  # misled by a parabola: again from the last trial
         again = begin(objective, geometry, state.point)
-        state = replace(again, value=state.value, iteration=state.iteration, values=state.values)
+        state = held[0] = replace(again, value=state.value, iteration=state.iteration, values=state.values)
         trial, count = search(rule, look, state.value, state.slope, first, rule.trials)
         evaluations += 1 + count
-    state = replace(state, evaluations=evaluations)
-    return state if trial is None else _moved(geometry, state, trial, settings)
+    held[0] = replace(state, evaluations=evaluations)
+    del state
+    return held.pop() if trial is None else _moved(geometry, held, trial, settings)
 
 
 def _trial(objective: Objective, geometry: Geometry, state: State, t: float) -> Trial:
@@ -221,24 +225,31 @@ def _trial(objective: Objective, geometry: Geometry, state: State, t: float) -> 
     return Trial(t, point, value, gradient, direction, geometry.inner(gradient, direction))
 
 
-def _moved(geometry: Geometry, state: State, trial: Trial, settings: Settings) -> State:
+def _moved(geometry: Geometry, held: list[State], trial: Trial, settings: Settings) -> State:
     """The state after an accepted trial: a base as far along the line as a step goes, and a direction from there."""
-    t, point, line = trial.t, trial.point, (state.base, state.direction)
-    norm = math.sqrt(geometry.inner(trial.gradient, trial.gradient))
-    change = t * math.sqrt(geometry.inner(state.direction, state.direction))
-    optimum = secant(t, state.slope, trial.slope)
+    state = held.pop()
+    base, direction, old, first, square = state.base, state.direction, state.gradient, state.slope, state.square
+    beta_before, iteration, evaluations, values = state.beta, state.iteration + 1, state.evaluations, state.values
+    del state
+    t, point, gradient, slope = trial.t, trial.point, trial.gradient, trial.slope
+    norm = math.sqrt(geometry.inner(gradient, gradient))
+    change = t * math.sqrt(geometry.inner(direction, direction))
+    optimum = secant(t, first, slope)
     length = settings.line_search.step(t, optimum)
-    old = geometry.transport(state.gradient, *line, length)
-    base, gradient, carried, slope = point, trial.gradient, trial.direction, trial.slope
+    old = geometry.transport(old, base, direction, length)
     if length != t:
-        base, carried = geometry.step(*line, length), geometry.transport(state.direction, *line, length)
+        carried = geometry.transport(direction, base, direction, length)
+        base = geometry.step(base, direction, length)
         gradient = between(old, geometry.transport(gradient, point, trial.direction, length - t), length / t)
-        slope = state.slope + length / t * (slope - state.slope)
+        slope = first + length / t * (slope - first)
+    else:
+        base, carried = point, trial.direction
     new = geometry.inner(gradient, gradient)
-    gy, hy = new - geometry.inner(gradient, old), slope - state.slope
-    beta = RULES[settings.rule](Products(new, state.square, gy, hy))
+    gy, hy = new - geometry.inner(gradient, old), slope - first
+    beta = RULES[settings.rule](Products(new, square, gy, hy))
     if not beta * slope < new:  # not a descent direction: start again from the steepest
         beta = 0.0
+    del old
     direction = carried * carried.dtype.type(beta)
     direction -= gradient
     return State(
@@ -252,11 +263,11 @@ def _moved(geometry: Geometry, state: State, trial: Trial, settings: Settings) -
         slope=beta * slope - new,
         beta=beta,
         guess=settings.line_search.first_trial(t, optimum),
-        step=Step(state.beta, t, length),
+        step=Step(beta_before, t, length),
         change=change,
-        iteration=state.iteration + 1,
-        evaluations=state.evaluations,
-        values=(*state.values, trial.value),
+        iteration=iteration,
+        evaluations=evaluations,
+        values=(*values, trial.value),
     )
 
 
@@ -310,7 +321,9 @@ def conjugate_gradient(
     settings = settings or Settings()
     state = start if isinstance(start, State) else begin(objective, geometry, start)
     while (stop := stopped(state, settings)) is None:
-        before, state = state.iteration, advance(objective, geometry, state, settings)
+        before, held = state.iteration, [state]
+        del state
+        state = advance(objective, geometry, held, settings)
         if state.iteration == before:
             stop = Stop.STALLED
             break
