@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cosparse import load_operator
+
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
@@ -173,3 +175,28 @@ def test_every_script_can_be_imported(folder):
         [sys.executable, "-c", program], cwd=BENCHMARKS / folder, capture_output=True, text=True, check=False
     )
     assert scripts and done.returncode == 0, done.stderr
+
+
+def test_tuning_multiplies_numbers_for_a_while_and_records_what_they_gave(imported, tmp_path, monkeypatch):
+    tune = imported("tune")
+    stages = tune.stages
+    row = stages.row("upscale", 8.0, True)
+    operator = load_operator()
+
+    def planned():
+        return [
+            (stage.weight, stage.penalty.nu) for stage in stages.plan("upscale", 8.0, "best", None, operator).stages
+        ]
+
+    before = planned()
+    with tune.multiplied("nu=2", row):
+        assert planned() == [(weight, 2 * nu) for weight, nu in before]
+    with tune.multiplied("growth.exponent=0.5", row):
+        assert planned() != before
+    assert planned() == before
+    with pytest.raises(SystemExit, match="no sharpness"), tune.multiplied("sharpness=2", row):
+        pass
+    monkeypatch.setattr(tune, "TABLE", tmp_path / "stages.toml")
+    tune.TABLE.write_text('[trust]\nside = 17\ncommand = "python a.py"\ndb = 1.0\n\n[stride]\npart = 4\n')
+    tune.record("python a.py", 25.5714)
+    assert tune.TABLE.read_text() == '[trust]\nside = 17\ncommand = "python a.py"\ndb = 25.571\n\n[stride]\npart = 4\n'
