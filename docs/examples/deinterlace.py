@@ -13,9 +13,10 @@ from skimage.data import camera
 
 import cosparse
 from cosparse.io.picture import Picture
+from cosparse.keywords import keywords_of
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Options, Request, Task
 from cosparse.reconstruction.stages import plan
 from cosparse.reconstruction.start import interpolate
 from cosparse.reconstruction.tasks import TASKS
@@ -27,6 +28,7 @@ def deinterlace(image, *, sigma=0.0, first=0, **given: Unpack[Common]):
     return request(image, sigma=sigma, first=first, **given).run()
 
 
+@keywords_of(Options)
 def request(image, *, sigma=0.0, first=0, **given: Unpack[Common]) -> Request:
     """What is asked, checked: all that tasks have in common by `Request.of`, and what is this task's own."""
     if first not in (0, 1):

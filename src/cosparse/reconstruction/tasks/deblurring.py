@@ -14,7 +14,7 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import named_kernel
-from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 
 
@@ -98,6 +98,7 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     return Problem(asked.operator, chosen, channel.plane, channel.plane.ravel(), asked.measure)
 
 
+@keywords_of(Options)
 def request(
     image: ArrayLike,
     kernel: ArrayLike | str,

@@ -12,7 +12,7 @@ from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan
 from cosparse.reconstruction.start import smoothed
 
@@ -94,6 +94,7 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     return Problem(asked.operator, chosen, smoothed(channel.plane, sigma), channel.plane, bounds=channel.bounds)
 
 
+@keywords_of(Options)
 def request(image: ArrayLike, sigma: float | None = None, *, grouping: bool = True, **given: Unpack[Common]) -> Request:
     """What :func:`denoise` is asked for."""
     request = Request.of(pose, image, sigma, given)

@@ -13,7 +13,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan, trust
 from cosparse.reconstruction.start import interpolate, smoothed
 
@@ -101,6 +101,7 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     return Problem(asked.operator, chosen, start, channel.plane, trust=asked.trust, bounds=channel.bounds)
 
 
+@keywords_of(Options)
 def request(
     image: ArrayLike,
     mask: ArrayLike | None = None,

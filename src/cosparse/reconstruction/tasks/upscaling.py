@@ -13,7 +13,7 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.request import Asked, Common, Repairing, RepairKeywords, Request, Task
+from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
 
@@ -97,6 +97,7 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     )
 
 
+@keywords_of(Options)
 def request(image: ArrayLike, factor: int, *, sigma: float = 0.0, **given: Unpack[Common]) -> Request:
     """What :func:`upscale` is asked for."""
     if isinstance(factor, bool) or factor not in (2, 3, 4):
