@@ -19,7 +19,7 @@ from cosparse.identity import digest, stored
 from cosparse.io import exif, tiff
 from cosparse.io.decoded import one_line
 from cosparse.io.disk import shown_name
-from cosparse.io.values import default_range, float_range
+from cosparse.io.values import default_range, range_of_floats
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -189,11 +189,7 @@ def value_range(client: Client, source: Source, layout: Layout) -> float:
     if source.dtype.kind != "f":
         return default_range(source.dtype, name=named(source))
     seen = gathered(client, client.compute(thinned(as_dask(source), layout)))
-    finite = seen[np.isfinite(seen)]
-    if finite.size == 0:
-        return 1.0
-    low, high = np.percentile(finite.astype(float), (1, 99))
-    return float_range(float(low), float(high))
+    return range_of_floats(seen, seen.size)
 
 
 def thinned(array: Any, layout: Layout, count: int = LOOKED_AT) -> Any:
