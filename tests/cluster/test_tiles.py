@@ -18,6 +18,7 @@ from distributed import wait
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from microscope import FIVE, OME, tiff, written
 
 import cosparse
 from cosparse import cluster
@@ -29,6 +30,7 @@ from cosparse.cluster.tiles import Assignment, share_of
 from cosparse.io.picture import read_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
+from cosparse.repair import repair
 
 HALF = np.arange(270) < np.full((180, 1), 250)  # and no tile can see the known pixels from the first column
 
@@ -209,14 +211,16 @@ def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path):
 def test_tiff_in_and_out(local, scene, tmp_path):
     pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
     options = {"tile": (64, 64), "photometric": "rgb", "resolution": (300, 300), "resolutionunit": 2}
-    tifffile.imwrite(tmp_path / "in.tif", pixels, bigtiff=True, **options)
-    cluster.repair_picture("denoise", tmp_path / "in.tif", tmp_path / "out.tif", tile=128, client=local)
+    artist = [(315, 2, 0, "Ada", True)]
+    tifffile.imwrite(tmp_path / "in.tif", pixels, bigtiff=True, byteorder=">", extratags=artist, **options)
+    report = cluster.repair_picture("denoise", tmp_path / "in.tif", tmp_path / "out.tif", tile=128, client=local)
+    assert report.lost == ()
     whole = cosparse.denoise(pixels, channel_axis=-1)
     result = read_image(tmp_path / "out.tif")
     assert rms(result.pixels, whole) < 0.05
     assert result.metadata["dpi"] == (300, 300)
     with tifffile.TiffFile(tmp_path / "out.tif") as file:
-        assert file.pages[0].is_tiled
+        assert file.pages[0].is_tiled and file.pages[0].tags[315].value == "Ada"
 
 
 def test_a_worker_killed_and_a_client_killed_lose_no_tile(separate, scene, tmp_path):
@@ -437,13 +441,31 @@ def test_axes_and_sizes_of_a_tiff_are_kept_and_what_is_not_is_said(local, scene,
         else:
             assert 'PhysicalSizeX="0.1"' in file.ome_metadata and 'PhysicalSizeXUnit="nm"' in file.ome_metadata
         assert rms(file.asarray(), cosparse.denoise(pixels, 3, quality="fast")) < 0.05
-    assert bool(report.lost) == (kind == "ome")
+    assert report.lost == ()
     report = cluster.repair_picture("denoise", tmp_path / "in.tif", tmp_path / "out.zarr", **options)
-    assert zarr.open_array(tmp_path / "out.zarr").metadata.dimension_names == tuple("tzyx")
+    assert bool(report.lost) == (kind == "ome")
+    array = zarr.open_array(tmp_path / "out.zarr")
+    assert array.metadata.dimension_names == tuple("tzyx")
+    assert {key: array.attrs.get(key) for key in told} == {**told, "axes": None}
+    assert array.attrs["resolution"][:2] == [10, 10]
     back = cluster.repair_picture("upscale", tmp_path / "out.zarr", tmp_path / "back.tif", factor=2, client=local)
     assert "zarr attributes are not kept in TIFF" in back.lost[-1]
     with tifffile.TiffFile(tmp_path / "back.tif") as file:
         assert (file.series[0].axes, file.series[0].shape) == ("TZYX", (2, 3, 96, 128))
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.float32])
+def test_ome_xml_by_tiles_is_that_of_the_whole_picture(local, tmp_path, dtype):
+    """Channels, units and all, with the sizes of the larger picture."""
+    source, goal, options = tmp_path / "in.tif", tmp_path / "out.tif", {"factor": 2, "quality": "fast"}
+    source.write_bytes(tiff(FIVE[:, :1].astype(dtype), ome=True, metadata=OME))
+    report = cluster.repair_picture("upscale", source, goal, data_range=65535, client=local, **options)
+    whole = repair(read_image(source), "upscale", **options).picture
+    with tifffile.TiffFile(goal) as file, written(whole.pixels, whole) as expected:
+        assert (file.series[0].axes, file.series[0].shape) == ("TCYX", (2, 4, 24, 20))
+        assert file.ome_metadata == expected.ome_metadata
+        assert 'PhysicalSizeX="0.05"' in file.ome_metadata and 'Name="GFP"' in file.ome_metadata
+    assert report.lost == ()
 
 
 # --- errors -----------------------------------------------------------------------------------------------

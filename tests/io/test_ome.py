@@ -83,5 +83,5 @@ def test_planes_that_are_not_in_the_file(planes):
 @pytest.mark.parametrize("xml", ["", "<", "<OME/>", "<OME><Image/></OME>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>"])
 def test_what_is_not_ome_says_nothing(xml):
     assert ome.planes(xml, 3) is None
-    assert ome.fitted(xml, noise((6, 5)), 1) == b""
+    assert ome.fitted(xml, noise((6, 5)), 1) == b"" and ome.sizes(xml) == {}
     assert ome.enlarged(xml, 2) == xml == ome.turned(xml)

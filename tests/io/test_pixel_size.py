@@ -40,6 +40,7 @@ def test_what_makes_no_sense_goes():
     assert enlarged({"dpi": (40_000.0, 40_000.0), "comment": b"a bridge"}, 2) == {"comment": b"a bridge"}
     told = {"xorigin": 3.0, "spacing": 0.3, "ROI": b"drawn"}
     assert enlarged({"imagej": told}, 2) == {"imagej": {"xorigin": 6.0, "spacing": 0.3}}
+    assert enlarged({"shaped": {"PhysicalSizeX": 3.0}}, 2) == {"shaped": {"PhysicalSizeX": 1.5}}
 
 
 @pytest.mark.parametrize("dpi", [None, 72, (0, 72), (72,), ("a", "b"), (70_000, 72), (np.nan, 72), (1, 2, 3)])

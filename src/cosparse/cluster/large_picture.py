@@ -232,7 +232,7 @@ class TiledRepair:
             sides = (*(1 for _ in self.layout.leading), *(side[0] * factor for side in self.grid.chunks))
             self.unfinished.create(
                 shape=self.layout.shape(factor), chunks=(*sides, *self.layout.last), dtype=self.dtype,
-                **self.description.for_zarr(self.array.ndim)[0],
+                **self.description.for_zarr()[0],
             )  # fmt: skip
         except BaseException:
             if not self.unfinished.done():
@@ -306,7 +306,7 @@ class TiledRepair:
                 with replacing(self.goal) as temporary:
                     lost = write_tiff(self.unfinished.store, temporary, self.goal, self.layout, self.description)
             else:
-                lost = self.description.for_zarr(self.array.ndim)[1]
+                lost = self.description.for_zarr()[1]
                 if self.goal.exists():
                     os.replace(self.goal, self.unfinished.folder / "replaced.zarr")
                 os.replace(self.unfinished.store, self.goal)

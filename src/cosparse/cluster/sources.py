@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
-from cosparse.cluster.description import Description, of_tiff, of_zarr
+from cosparse.cluster.description import Description, of_zarr
 from cosparse.cluster.layout import Layout, named
 from cosparse.identity import digest, stored
+from cosparse.io import exif, tiff
 from cosparse.io.decoded import one_line
 from cosparse.io.disk import shown_name
-from cosparse.io.values import default_range, float_range
+from cosparse.io.values import default_range, range_of_floats
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -117,7 +118,9 @@ class OnDisk:
             if 1 in extra:
                 raise ValueError(f"{self.shown}: its colours are premultiplied by alpha; save them straight")
             self.alpha = extra[-1:] == [2]
-            return of_tiff(file)
+            metadata, notes = tiff.outline(file)
+            names = None if set(series.axes) & set("IQ") else tuple(series.axes.lower())
+            return Description(names, metadata, lost=notes)
 
 
 Source: TypeAlias = "OnDisk | da.Array | zarr.Array[Any] | NDArray[Any]"
@@ -186,11 +189,7 @@ def value_range(client: Client, source: Source, layout: Layout) -> float:
     if source.dtype.kind != "f":
         return default_range(source.dtype, name=named(source))
     seen = gathered(client, client.compute(thinned(as_dask(source), layout)))
-    finite = seen[np.isfinite(seen)]
-    if finite.size == 0:
-        return 1.0
-    low, high = np.percentile(finite.astype(float), (1, 99))
-    return float_range(float(low), float(high))
+    return range_of_floats(seen, seen.size)
 
 
 def thinned(array: Any, layout: Layout, count: int = LOOKED_AT) -> Any:
@@ -225,16 +224,17 @@ def write_tiff(store: Path, target: Path, goal: Path, layout: Layout, descriptio
                     full[: piece.shape[0], : piece.shape[1]] = piece
                     yield full
 
-    opened, options, lost = description.for_tiff(goal, array.shape, array.dtype, bool(last), first)
+    options, lost = description.for_tiff(goal, array, first)
     colours = (layout.channels or 1) - layout.alpha
     options["photometric"] = "rgb" if colours == 3 else "minisblack"
     if last:
         options["planarconfig"] = "contig"
         extra = last[0] - (3 if colours == 3 else 1)
         options["extrasamples"] = [0] * (extra - layout.alpha) + [2] * layout.alpha
-    with tifffile.TiffWriter(target, **opened) as file:
-        file.write(
-            tiles(), shape=array.shape, dtype=array.dtype, tile=(side, side), compression="zlib",
-            predictor=array.dtype.kind == "u", software=False, **options,
-        )  # fmt: skip
+    tifffile.imwrite(
+        target, tiles(), shape=array.shape, dtype=array.dtype, tile=(side, side), compression="zlib",
+        predictor=array.dtype.kind == "u", software=False, bigtiff=array.nbytes > tiff.LARGE, **options,
+    )  # fmt: skip
+    with open(target, "r+b") as file:
+        exif.into_tiff(file, description.metadata.get("exif", b""))
     return lost

@@ -60,6 +60,13 @@ class Samples:
     def has_alpha(self) -> bool:
         return self.channels in (2, 4)
 
+    @property
+    def letters(self) -> str | None:
+        """One for each axis: pages, rows and columns, samples of a pixel; None where those of the pages are unknown."""
+        axes = self.axes or ""
+        last = "S" * (self.values.ndim - self.leading - 2)
+        return f"{axes}YX{last}" if len(axes) == self.leading else None
+
     def upright(self) -> Samples:
         """Turned the right way up, of a type that can be stored, without metadata that says nothing."""
         values, row, column = self.values, self.leading, self.leading + 1

@@ -62,7 +62,7 @@ def from_tiff(fp: BinaryIO, at: int, layout: Layout, without: Collection[int] = 
     return upright(_block(found, layout.order))[1] if found else b""
 
 
-def into_tiff(out: io.BytesIO, block: bytes) -> None:
+def into_tiff(out: BinaryIO, block: bytes) -> None:
     """Add what a block says to the first page of a TIFF in its byte order.
 
     The page's directory is written again at the end, with more entries, and the header made to point to it.
@@ -72,8 +72,8 @@ def into_tiff(out: io.BytesIO, block: bytes) -> None:
         return
     if ORIENTATION in added:  # the pixels are upright, whatever a damaged block says
         added[ORIENTATION] = Entry(3, 1, struct.pack(byte_order(block) + "H", 1))
-    with out.getbuffer() as view:
-        layout = Layout(byte_order(block), big=bytes(view[2:4]) in (b"+\0", b"\0+"))
+    out.seek(2)
+    layout = Layout(byte_order(block), big=out.read(2) in (b"+\0", b"\0+"))
     out.seek(layout.room)  # where the header says, in either kind of TIFF, where the first directory is
     (first,) = struct.unpack(layout.offset, out.read(layout.room))
     entries, following = _entries(out, first, layout)

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from xml.etree import ElementTree
 
-TYPES = {"uint8": "uint8", "uint16": "uint16", "float32": "float"}  # OME's names
+WHOLE = ("uint8", "uint16", "uint32", "int8", "int16", "int32")
+TYPES = {**{name: name for name in WHOLE}, "float32": "float", "float64": "double"}  # OME's names
+SIZES = ("PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ", "TimeIncrement")
 BROKEN = (SyntaxError, KeyError, ValueError, IndexError, OverflowError)  # the first is how XML is found damaged
 
 
@@ -79,6 +81,17 @@ def fitted(xml: str, values: NDArray[Any], samples: int) -> bytes:
 
     text = _edited(xml, change)
     return f'<?xml version="1.0" encoding="UTF-8"?>{text}'.encode() if text else b""
+
+
+def sizes(xml: str) -> dict[str, Any]:
+    """The sizes of a pixel of the first image with their units, by OME's names."""
+    from xml.etree import ElementTree
+
+    with contextlib.suppress(*BROKEN):
+        pixels = _named(_named(ElementTree.fromstring(xml), "Image")[0], "Pixels")[0].attrib
+        told = {name: float(pixels[name]) for name in SIZES if name in pixels}
+        return {**told, **{name + "Unit": pixels[name + "Unit"] for name in told if name + "Unit" in pixels}}
+    return {}
 
 
 def enlarged(xml: str, factor: float) -> str:

@@ -44,10 +44,15 @@ def enlarged(metadata: Mapping[str, Any], factor: float) -> dict[str, Any]:
         scaled = {key: told[key] * factor for key in ("xorigin", "yorigin") if key in told}
         return {key: value for key, value in {**told, **scaled}.items() if key not in PLACES}
 
+    def shaped(told: Mapping[str, Any]) -> dict[str, Any]:
+        sizes = [key for key in ("PhysicalSizeX", "PhysicalSizeY") if isinstance(told.get(key), int | float)]
+        return {**told, **{key: told[key] / factor for key in sizes}}
+
     return _changed(
         metadata,
         dpi=lambda xy: clean_dpi(factor * value for value in xy),
         resolution=lambda told: (factor * told[0], factor * told[1], told[2]),
         ome=lambda xml: ome.enlarged(xml, factor),
         imagej=imagej,
+        shaped=shaped,
     )

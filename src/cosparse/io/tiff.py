@@ -24,6 +24,8 @@ COUNTED = {
     "images", "channels", "slices", "frames", "axes", "shape", "order", "truncated", "rgb", "colormapped", "colormaped",
 }  # fmt: skip
 WIDE = {"Info", "Labels", "Properties"}  # of ImageJ's words, those that any letter may stand in
+OF_IMAGEJ = {"uint8", "uint16", "float32"}
+LARGE = 3 << 30  # bytes, beyond which a file should be a BigTIFF, and cannot be ImageJ's
 LOST = {33723: "IPTC captions", 37724: "Photoshop's layers", 34735: "GeoTIFF coordinates"}
 
 
@@ -45,10 +47,7 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
             raise RefusedError("keeps a compressed stack under one header; save it as a plain TIFF stack")
         if stack.order is not None:
             decoded = [decoded[number] for number in stack.order]
-        metadata = {**stack.metadata, "icc_profile": first.iccprofile, **_resolution(first)}
-        metadata["xmp"] = words.upright_xmp(first.tags.valueof(words.XMP_TAG))
-        layout = exif.Layout(tif.byteorder, tif.is_bigtiff)
-        metadata["exif"] = exif.from_tiff(fp, first.offset, layout, _not_words(first))
+        metadata = {**stack.metadata, **_told_by_page(tif, fp, first)}
         # Pillow turns what it decodes, tifffile does not.
         orientation = int(first.tags.valueof(exif.ORIENTATION, 1)) if _by_tifffile(first) else 1
         notes = (*stack.notes, *_left_behind(first))
@@ -56,41 +55,58 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
     return Samples(values, len(stack.shape), orientation, metadata, stack.axes, notes)
 
 
+def outline(tif: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Metadata and notes as those of :class:`Samples`, of a file whose first series tifffile reads region by region."""
+    series = tif.series[0]
+    first = series.levels[0].pages[0]
+    metadata, notes = ({}, ()) if series.kind in ("generic", "uniform") else _told_by(tif, series.kind)
+    if len(tif.series) > 1:
+        notes = (*notes, left_behind(len(tif.series) - 1, "series", "series"))
+    metadata |= _told_by_page(tif, tif.filehandle, first)
+    return {key: value for key, value in metadata.items() if value}, (*notes, *_left_behind(first))
+
+
 def encode(samples: Samples) -> memoryview:
     """Encode samples of any kind; pages along the leading axes."""
     import tifffile
 
-    metadata = samples.metadata
     options: dict[str, Any] = {"photometric": "rgb" if samples.colour else "minisblack"}
-    options["iccprofile"] = metadata.get("icc_profile")
     if samples.channels > 1:
         options["planarconfig"] = "contig"
     if samples.has_alpha:
         options["extrasamples"] = [STRAIGHT]
-    if "resolution" in metadata:
-        x, y, unit = metadata["resolution"]
-        options.update(resolution=(x, y), resolutionunit=unit)
-    elif "dpi" in metadata:
-        options.update(resolution=metadata["dpi"], resolutionunit=2)
+    out = io.BytesIO()
+    tifffile.imwrite(out, samples.values, software=False, **options, **metadata_options(samples))
+    exif.into_tiff(out, samples.metadata.get("exif", b""))
+    return out.getbuffer()
+
+
+def metadata_options(samples: Samples) -> dict[str, Any]:
+    """What tifffile's writer is told besides the pixels, of which shape and type are enough; EXIF is added later."""
+    metadata = samples.metadata
+    options: dict[str, Any] = {"iccprofile": metadata.get("icc_profile")}
+    if told := resolution_of(metadata):
+        options.update(resolution=told[:2], resolutionunit=told[2])
     if xmp := metadata.get("xmp"):
         options["extratags"] = [(words.XMP_TAG, 1, len(xmp), xmp, True)]
-    block = metadata.get("exif", b"")
-    options["byteorder"] = exif.byte_order(block) or "="
-    options.update(_described(samples))
-    out = io.BytesIO()
-    tifffile.imwrite(out, samples.values, software=False, **options)
-    exif.into_tiff(out, block)
-    return out.getbuffer()
+    options["byteorder"] = exif.byte_order(metadata.get("exif", b"")) or "="
+    return {**options, **_described(samples)}
+
+
+def resolution_of(metadata: Mapping[str, Any]) -> tuple[float, float, int] | None:
+    """Pixels a unit along x and y, and TIFF's number of that unit."""
+    return metadata.get("resolution") or ((*metadata["dpi"], 2) if "dpi" in metadata else None)
 
 
 def _described(samples: Samples) -> dict[str, Any]:
     """How the axes are told: as OME-TIFF or ImageJ if the file was that, else as tifffile does, or not at all."""
-    values, metadata, axes = samples.values, samples.metadata, samples.axes or ""
+    values, metadata, axes, letters = samples.values, samples.metadata, samples.axes or "", samples.letters
     if "ome" in metadata and (xml := ome.fitted(metadata["ome"], values, samples.channels)):
         return {"description": xml, "metadata": None}
-    letters = axes + "YX" + "S" * (samples.channels > 1) if len(axes) == samples.leading else None
     eight_bit = not samples.has_alpha and (not samples.colour or values.dtype == np.uint8)  # what ImageJ's colours are
-    if "imagej" in metadata and letters and eight_bit:
+    in_order = axes == "".join(axis for axis in "TZC" if axis in axes)
+    fits = eight_bit and in_order and str(values.dtype) in OF_IMAGEJ and values.nbytes <= LARGE
+    if "imagej" in metadata and letters and fits:
         return {"imagej": True, "metadata": {**_escaped(metadata["imagej"]), "axes": letters}}
     if samples.leading > 1 or axes or "shaped" in metadata:
         return {"metadata": {**metadata.get("shaped", {}), **({"axes": letters} if letters else {})}}
@@ -110,6 +126,16 @@ def _escaped(told: Mapping[str, Any]) -> dict[str, Any]:
 def _not_words(page: Any) -> set[int]:
     """Tags by which microscopes and scanners tell how their file is laid out: ours will not be, or is told anew."""
     return {exif.DESCRIPTION, exif.SOFTWARE, *([exif.GPS] if page.is_sis else [])} if page.flags else set()
+
+
+def _told_by_page(tif: Any, fp: BinaryIO, page: Any) -> dict[str, Any]:
+    """Colour profile, resolution, XMP and EXIF."""
+    layout = exif.Layout(tif.byteorder, tif.is_bigtiff)
+    return {
+        "icc_profile": page.iccprofile, **_resolution(page),
+        "xmp": words.upright_xmp(page.tags.valueof(words.XMP_TAG)),
+        "exif": exif.from_tiff(fp, page.offset, layout, _not_words(page)),
+    }  # fmt: skip
 
 
 def _resolution(page: Any) -> dict[str, Any]:
@@ -235,6 +261,8 @@ def _by_series(tif: Any, pages: list[Any]) -> Stack:
 
 def _told_by(tif: Any, kind: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What else a file of this kind says, and what of it is left behind."""
+    if kind == "ome":
+        return {kind: tif.ome_metadata}, ()
     told = {"imagej": lambda: tif.imagej_metadata, "shaped": lambda: tif.shaped_metadata[0]}.get(kind)
     if told is None:
         return {}, (f"the {kind.upper()} metadata is not kept",)

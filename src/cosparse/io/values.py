@@ -53,11 +53,11 @@ def float_range(low: float, high: float) -> float:
     return float(high - min(low, 0.0)) or 255.0  # a file that is all one value below 0 has no extent
 
 
-def range_of_floats(pixels: Array) -> float:
-    """:func:`float_range` of these, of many by a fixed sample of them."""
+def range_of_floats(pixels: Array, most: int = SAMPLE) -> float:
+    """:func:`float_range` of these, of more than `most` by a fixed sample of them."""
     flat = pixels.ravel()
-    if flat.size > SAMPLE:
-        flat = flat[np.random.default_rng(0).integers(0, flat.size, SAMPLE)]
+    if flat.size > most:
+        flat = flat[np.random.default_rng(0).integers(0, flat.size, most)]
     finite = flat[np.isfinite(flat)]
     if finite.size == 0 and flat.size < pixels.size:
         finite = pixels[np.isfinite(pixels)]
