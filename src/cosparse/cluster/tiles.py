@@ -21,7 +21,7 @@ from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.psf import named_kernel
-from cosparse.reconstruction.request import Options, Request
+from cosparse.reconstruction.request import Request
 from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
@@ -83,7 +83,7 @@ def assign(
         )
     if task not in TASKS:
         raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
-    unknown = set(options) - {*signature(TASKS[task].request).parameters, *signature(Options).parameters}
+    unknown = set(options) - set(signature(TASKS[task].request).parameters)
     if unknown:
         raise TypeError(f"{task} has no option {', '.join(sorted(unknown))}")
     missing = [name for name in TASKS[task].needs if options.get(name) is None]
