@@ -85,8 +85,7 @@ def learn(
     Examples
     --------
     >>> import numpy as np
-    >>> points = np.random.default_rng(0).standard_normal((100, 2, 1)) * np.eye(16)[:2, None].transpose(1, 0, 2)
-    >>> patches = np.random.default_rng(1).standard_normal((200, 16))
+    >>> patches = np.random.default_rng(0).standard_normal((200, 16))
     >>> learn(patches, rows=24, dimension=3, iterations=2).shape
     (24, 16)
     """

@@ -92,7 +92,7 @@ def learn(
 def step(done: int, iterations: int) -> float:
     """The step length after so many of all iterations, from the first to the last."""
     first, last = STEPS
-    return first * (last / first) ** (done / iterations)
+    return float(first * (last / first) ** (done / iterations))
 
 
 def descended(omega: Matrix, points: NDArray[np.float32], length: float) -> tuple[Matrix, float]:

@@ -4,8 +4,8 @@ The signals Y are noisy, and AOL's constraint C of uniform normalised tight fram
 
     argmin over Ω ∈ C and X of   ‖Ω X‖_1 + λ/2 ‖Y - X‖_F².
 
-By turns, Ω is learned from X by the projected subgradients of :mod:`cosparse.baselines.aol`, and X is denoised with Ω by
-the alternating direction method of multipliers (the Douglas-Rachford splitting of the dual). With Z = Ω X apart and
+By turns, Ω is learned from X by the projected subgradients of :mod:`cosparse.baselines.aol`, and X is denoised with Ω
+by the alternating direction method of multipliers (the Douglas-Rachford splitting of the dual). With Z = Ω X apart and
 its scaled multiplier U,
 
     X ← (λ Y + γ Ω^T (Z - U)) / (λ + γ k/d),
