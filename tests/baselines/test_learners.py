@@ -146,7 +146,7 @@ def test_aol_gives_uniform_normalised_tight_frames(learner, pieces):
 
 def test_aol_recovers_a_planted_operator():
     truth, signals = planted(32, 12, 3000, tight=True)
-    assert recovered(truth, aol.learn(signals, 32)) > 0.9
+    assert recovered(truth, aol.learn(signals, 32, iterations=1000)) > 0.9
 
 
 def test_noise_aware_aol_recovers_from_noise_what_aol_cannot():
@@ -154,6 +154,8 @@ def test_noise_aware_aol_recovers_from_noise_what_aol_cannot():
     rates = []
     for seed in range(4):
         truth, signals = planted(24, 14, 300, tight=True, noise=10 ** (-10 / 20), seed=seed)
-        rates.append([recovered(truth, learner.learn(signals, 24)) for learner in (aol, noise_aware_aol)])
+        rates.append(
+            [recovered(truth, learner.learn(signals, 24, iterations=1000)) for learner in (aol, noise_aware_aol)]
+        )
     without, aware = np.mean(rates, axis=0)
     assert aware > 0.85 and aware > without + 0.05

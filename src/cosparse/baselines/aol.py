@@ -39,7 +39,7 @@ def learn(
     patches: ArrayLike,
     rows: int = 128,
     *,
-    iterations: int = 1000,
+    iterations: int = 2000,
     rng: Rng = 0,
     callback: Callback | None = None,
 ) -> AnalysisOperator:

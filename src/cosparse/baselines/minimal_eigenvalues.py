@@ -33,8 +33,10 @@ TURNS = 100
 """At most, for one row; it has settled long before."""
 STARTS = 10
 """For each row that is asked for."""
+PROBE = 16
+"""Starts that are looked at first: if most of them lead to the same few rows, so will the others."""
 LOWER = 0.7
-"""Factor of the threshold, if all starts together led to too few rows."""
+"""Factor of the threshold, if the starts lead to too few rows."""
 
 
 def learn(
@@ -93,16 +95,26 @@ def learn(
     with one_blas_thread():
         while len(found) < rows:
             begun = signals.random_rows(STARTS * rows, generator)
-            starts += len(begun)
-            for cost, row in sorted(spread(partial(_settled, points, bound=bound), begun), key=itemgetter(0)):
-                cosine = float(np.abs(found @ row).max(initial=0.0))
-                if cosine >= distinct or len(found) == rows:
-                    continue
-                found = np.concatenate([found, row[None]])
-                if signals.ends(callback, len(found), cost, cosine, starts, found):
-                    rows = len(found)
+            settle = partial(_settled, points, bound=bound)
+            settled = spread(settle, begun[:PROBE])
+            if _different([row for _, row in settled], distinct) > PROBE // 4:
+                settled += spread(settle, begun[PROBE:])
+                starts += len(begun)
+                for cost, row in sorted(settled, key=itemgetter(0)):
+                    cosine = float(np.abs(found @ row).max(initial=0.0))
+                    if cosine >= distinct or len(found) == rows:
+                        continue
+                    found = np.concatenate([found, row[None]])
+                    if signals.ends(callback, len(found), cost, cosine, starts, found):
+                        rows = len(found)
             bound *= LOWER
     return signals.operator(found, threshold=threshold, distinct=distinct, starts=starts)
+
+
+def _different(rows: list[Matrix], distinct: float) -> int:
+    """How many of the rows differ from all before them."""
+    cosines = np.abs(np.triu(np.stack(rows) @ np.stack(rows).T, 1))
+    return int((cosines < distinct).all(axis=0).sum())
 
 
 def _settled(points: NDArray[np.float32], row: Matrix, bound: float) -> tuple[float, Matrix]:

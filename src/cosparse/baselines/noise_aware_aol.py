@@ -44,7 +44,7 @@ def learn(
     rows: int = 128,
     *,
     fidelity: float = 40.0,
-    iterations: int = 1000,
+    iterations: int = 2000,
     rng: Rng = 0,
     callback: Callback | None = None,
 ) -> AnalysisOperator:
