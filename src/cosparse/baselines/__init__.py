@@ -2,17 +2,19 @@
 
 One rival a file. A file that defines `denoise(noisy, sigma)` is found as a denoiser, one that defines
 `inpaint(image, mask)` as an inpainter; both take and return float images on 0..255, and `mask` is True
-where a pixel is missing. `NEEDS` names a package that only the `bench` extra brings, `TITLE` what tables
+where a pixel is missing. One that defines `learn(patches, rows)` is a learner: it gives an AnalysisOperator. `NEEDS` names a package that only the `bench` extra brings, `TITLE` what tables
 call the method, and `LIMIT` how many missing pixels an inpainter can cope with in reasonable time.
 
 Examples
 --------
 >>> import numpy as np
->>> from cosparse.baselines import denoisers, inpainters
+>>> from cosparse.baselines import denoisers, inpainters, learners
 >>> sorted(denoisers)
 ['bm3d', 'finite_differences', 'nlm', 'tv_skimage', 'wavelet']
 >>> sorted(inpainters)
 ['biharmonic', 'finite_differences', 'navier_stokes', 'telea']
+>>> sorted(learners)
+['analysis_ksvd', 'aol', 'minimal_eigenvalues', 'noise_aware_aol']
 >>> flat = np.full((16, 16), 100, np.float32)
 >>> bool(np.allclose(denoisers["nlm"](flat, 10.0), 100))
 True
@@ -29,7 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Image", "Mask", "available", "denoisers", "inpainters", "limit", "title"]
+from cosparse.operator import AnalysisOperator
+
+__all__ = ["Image", "Mask", "available", "denoisers", "inpainters", "learners", "limit", "title"]
 
 Image = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -47,6 +51,7 @@ def _found(task: str) -> dict[str, Callable[..., Any]]:
 
 denoisers: dict[str, Callable[[Image, float], Image]] = _found("denoise")
 inpainters: dict[str, Callable[[Image, Mask], Image]] = _found("inpaint")
+learners: dict[str, Callable[..., AnalysisOperator]] = _found("learn")
 
 
 def available(name: str) -> bool:

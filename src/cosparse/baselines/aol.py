@@ -36,12 +36,7 @@ UNIFORM = 1e-9
 
 
 def learn(
-    patches: ArrayLike,
-    rows: int = 128,
-    *,
-    iterations: int = 2000,
-    rng: Rng = 0,
-    callback: Callback | None = None,
+    patches: ArrayLike, rows: int = 128, *, iterations: int = 2000, rng: Rng = 0, callback: Callback | None = None
 ) -> AnalysisOperator:
     """Learn the tight frame of unit rows whose answers to the patches have the least l1 norm.
 
