@@ -2,8 +2,9 @@
 
 One rival a file. A file that defines `denoise(noisy, sigma)` is found as a denoiser, one that defines
 `inpaint(image, mask)` as an inpainter; both take and return float images on 0..255, and `mask` is True
-where a pixel is missing. One that defines `learn(patches, rows)` is a learner: it gives an AnalysisOperator. `NEEDS` names a package that only the `bench` extra brings, `TITLE` what tables
-call the method, and `LIMIT` how many missing pixels an inpainter can cope with in reasonable time.
+where a pixel is missing. One that defines `learn(patches, rows)` is a learner: it gives an AnalysisOperator.
+`NEEDS` names a package that only the `bench` extra brings, `TITLE` what tables call the method, and `LIMIT`
+how many missing pixels an inpainter can cope with in reasonable time.
 
 Examples
 --------
