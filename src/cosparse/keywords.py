@@ -28,11 +28,14 @@ def keywords_of(kind: type) -> Callable[[Function], Function]:
     return shown
 
 
-def settled(function: Callable[..., Any], kind: Callable[..., Settings], given: Mapping[str, object]) -> Settings:
-    """The settings object of the keywords that a function was given; one that it does not know raises."""
+def settled(
+    function: Callable[..., Any] | None, kind: Callable[..., Settings], given: Mapping[str, object]
+) -> Settings:
+    """The settings object of the keywords that a function (or one of several) was given; an unknown one raises."""
     known = inspect.signature(kind).parameters
     for name in given:
         if name not in known:
-            takes = ", ".join(inspect.signature(function).parameters)
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}; it takes {takes}")
+            takes = ", ".join(inspect.signature(function or kind).parameters)
+            who = f"{function.__name__}() got an " if function else ""
+            raise TypeError(f"{who}unexpected keyword argument {name!r}; it takes {takes}")
     return kind(**given)

@@ -187,7 +187,7 @@ class Request:
 
         Where pixels are not `known`, (n, h, w), there may be NaN.
         """
-        options = settled(Options, Options, given)
+        options = settled(None, Options, given)
         checked_quality(options.quality)
         pages, caller = open_image(
             image, options.data_range, options.channel_axis, alpha=options.alpha, nan=known is not None
