@@ -14,7 +14,7 @@ import pytest
 
 from cosparse import AnalysisOperator, Penalty, Settings, learn_operator
 from cosparse import checkpoint as module
-from cosparse.checkpoint import Run
+from cosparse.checkpoint import Resumable
 from cosparse.learning.objective import PatchSparsity
 
 ITERATIONS = 20
@@ -246,11 +246,11 @@ def test_every_bit_of_any_state_comes_back(tmp_path):
         3, Part(rng.random((4, 3))[:, ::2]), {"a": rng.random(2), "b": np.float32([1])}, odd, ((0, 27.1), (2, 28.3))
     )
     arguments = (tmp_path / "run", Whole, "step", lambda: {"rate": np.float32(0.3)})
-    with Run(*arguments, lambda: state) as run:
+    with Resumable(*arguments, lambda: state) as run:
         assert run.state is state
-    found = Run(*arguments, pytest.fail).state
+    found = Resumable(*arguments, pytest.fail).state
     assert str(found) == str(state) and isinstance(found.validations[1][0], int)
     assert found.best.weights.tobytes() == np.ascontiguousarray(state.best.weights).tobytes()
     assert [array.dtype for array in found.means.values()] == [np.float64, np.float32]
     with pytest.raises(ValueError, match=r"differs in rate\."):
-        Run(*arguments[:3], lambda: {"rate": 0.31}, pytest.fail)
+        Resumable(*arguments[:3], lambda: {"rate": 0.31}, pytest.fail)

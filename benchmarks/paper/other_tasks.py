@@ -57,7 +57,7 @@ def cell(name: str, image: np.ndarray, problem: str, method: str, quality: str, 
         if method == "start":
             return start
         if method == "finite_differences":
-            return finite_differences.solve(start, y, A, *TV[problem])
+            return finite_differences.minimised(start, y, A, *TV[problem])
         if problem in KERNELS:
             return cosparse.deblur(
                 start, KERNELS[problem], sigma=NOISE, operator=operator, quality=quality, data_range=255
@@ -84,7 +84,7 @@ def tune(problems: Sequence[str], every: int) -> None:
         found = {}
         for weight, nu in grid:
             found[weight, nu] = float(np.mean([
-                cells.quality_of(image, finite_differences.solve(start, y, A, weight, nu))["psnr"]
+                cells.quality_of(image, finite_differences.minimised(start, y, A, weight, nu))["psnr"]
                 for image, A, y, start in made
             ]))  # fmt: skip
             cells.console.print(f"{problem}: weight {weight} nu {nu}: {found[weight, nu]:.3f} dB")

@@ -36,13 +36,13 @@ def nlm(noisy: np.ndarray, sigma: float, factor: float, size: int) -> np.ndarray
 
 
 def tv_engine(noisy: np.ndarray, sigma: float, factor: float, nu: float) -> np.ndarray:
-    return finite_differences.solve(smoothed(noisy, sigma), noisy, None, factor * sigma, nu)
+    return finite_differences.minimised(smoothed(noisy, sigma), noisy, None, factor * sigma, nu)
 
 
 def tv_inpaint(image: np.ndarray, percent: float, nu: float, seed: int) -> np.ndarray:
     mask = np.random.default_rng(seed).random(image.shape) < percent / 100
     start = interpolate(np.where(mask, 0, image).astype(np.float32), mask)
-    return finite_differences.solve(start, None, None, 1.0, nu, free=mask)
+    return finite_differences.minimised(start, None, None, 1.0, nu, free=mask)
 
 
 def mean(images: list[np.ndarray], repair: Callable[[np.ndarray, int], np.ndarray]) -> float:

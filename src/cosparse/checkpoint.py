@@ -31,10 +31,10 @@ Arrays = dict[str, NDArray[Any]]
 S = TypeVar("S")
 
 
-class Run(Generic[S]):
+class Resumable(Generic[S]):
     """A run and where it is: `state` is its latest.
 
-        with Run(path, State, "step", lambda: {"rate": rate, "images": images}, begin) as run:
+        with Resumable(path, State, "step", lambda: {"rate": rate, "images": images}, begin) as run:
             while run.state.step < steps:
                 run.reached(advance(run.state))
 
@@ -65,7 +65,7 @@ class Run(Generic[S]):
         if time.monotonic() - self._written > SECONDS:
             self._write()
 
-    def __enter__(self) -> Run[S]:
+    def __enter__(self) -> Resumable[S]:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

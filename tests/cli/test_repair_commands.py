@@ -17,7 +17,7 @@ import cosparse
 from cosparse.cli import repair_commands
 from cosparse.cli.options import Shared
 from cosparse.cli.psf_option import point_spread
-from cosparse.cli.targets import plan
+from cosparse.cli.targets import find_targets
 from cosparse.io.picture import read_image, write_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.tasks import TASKS
@@ -273,7 +273,7 @@ def test_where_results_go(folder):
         write_image(name, GREY[:8, :8], format="png")
 
     def targets(*paths, output=None, format=None):
-        planned = plan(paths, output, "denoised", format)
+        planned = find_targets(paths, output, "denoised", format)
         assert not planned.problems and not planned.unread
         return {image.name: image.result for image in planned.inputs}
 

@@ -55,7 +55,7 @@ def test_training_ends_where_the_task_does(task, photograph):
     truth = 80 + photograph[40:100, 40:106].astype(np.float32) / 3
     operator = refined_at_random(AnalysisOperator.dct(5), stride=2)
     crop = damage(truth, task, 12.0, np.random.default_rng(3))
-    repaired = bilevel.repair(crop, operator)
+    repaired = bilevel.converged(crop, operator)
     energy, start = as_the_task(crop, operator)[-1]
     to_the_end = Settings(iterations=400, step_tolerance=0, decrease_tolerance=1e-9)
     theirs = conjugate_gradient(energy, Euclidean(), start, to_the_end).point
@@ -101,7 +101,7 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
     truth = photograph[40:61, 40:61].astype(np.float32)
     crop = damage(truth, task, 20.0, np.random.default_rng(3))
     monkeypatch.setattr(bilevel, "solve_positive", partial(bilevel.solve_positive, tolerance=1e-3, iterations=1000))
-    monkeypatch.setattr(bilevel, "repair", exact_repair)
+    monkeypatch.setattr(bilevel, "converged", exact_repair)
 
     def error(parameters):
         return bilevel.loss(exact_repair(crop, parameters.operator((3, 3))), truth, 20.0)[0]
@@ -125,7 +125,7 @@ def test_the_repair_of_a_crop_is_converged(task, photograph, monkeypatch):
     truth = photograph[40:112, 40:112].astype(np.float32)
     crop = damage(truth, task, 10.0, np.random.default_rng(0))
     operator = Parameters.of(AnalysisOperator.dct(5)).operator((5, 5), {"stride": "2"})
-    slope = crop.problem(operator).energies()[-1](bilevel.repair(crop, operator))[1]
+    slope = crop.problem(operator).energies()[-1](bilevel.converged(crop, operator))[1]
     assert np.sqrt(np.mean(slope**2)) <= {"denoise": 0.02, "inpaint": 0.004, "upscale": 0.002}[task]
 
 

@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from cosparse import AnalysisOperator, learn_operator, refine_operator
-from cosparse.checkpoint import Run
+from cosparse.checkpoint import Resumable
 from cosparse.refinement.parameters import RATES, Parameters
-from cosparse.refinement.training_state import State
+from cosparse.refinement.training_state import TrainingState
 
 
 def test_a_state_comes_back_whole(tmp_path):
-    begun = State.begin(Parameters.of(AnalysisOperator.dct(3)))
+    begun = TrainingState.begin(Parameters.of(AnalysisOperator.dct(3)))
     assert (begun.step, begun.losses, begun.validations) == (0, (), ()) and not begun.first["coordinates"].any()
     shaken = {name: value + np.random.default_rng(0).random(value.shape) for name, value in begun.second.items()}
     state = dataclasses.replace(
         begun, parameters=Parameters(**shaken), second=shaken, step=2, losses=(0.1, float("nan")),
         validations=((0, 27.5), (2, 1 / 3)),
     )  # fmt: skip
-    with Run(tmp_path / "run", State, "step", dict, lambda: state):
+    with Resumable(tmp_path / "run", TrainingState, "step", dict, lambda: state):
         pass
-    found = Run(tmp_path / "run", State, "step", dict, pytest.fail).state
+    found = Resumable(tmp_path / "run", TrainingState, "step", dict, pytest.fail).state
     assert (found.step, found.validations, str(found.losses)) == (2, state.validations, str(state.losses))
     for name in RATES:
         for ours, theirs in ((found.parameters, state.parameters), (found.best, state.best)):

@@ -32,16 +32,16 @@ def denoise(noisy: NDArray[np.float32], sigma: float) -> NDArray[np.float32]:
     """The image of least total variation near the noisy one."""
     levels, factors = zip(*WEIGHTS, strict=True)
     weight = sigma * float(np.interp(sigma, levels, factors))
-    return solve(smoothed(noisy, sigma), noisy, None, weight, SHARPNESS)
+    return minimised(smoothed(noisy, sigma), noisy, None, weight, SHARPNESS)
 
 
 def inpaint(image: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Least total variation, the known pixels held as they are."""
     start = interpolate(np.where(mask, 0, image).astype(np.float32), mask)
-    return solve(start, None, None, 1.0, INPAINTING_SHARPNESS, free=mask)
+    return minimised(start, None, None, 1.0, INPAINTING_SHARPNESS, free=mask)
 
 
-def solve(
+def minimised(
     start: NDArray[np.float32],
     data: NDArray[Any] | None,
     measure: Any,

@@ -20,7 +20,7 @@ from cosparse.cli.on_cluster import Figures, Outcome, outcomes
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar, Tally, Weight
 from cosparse.cli.reading import in_range_of, read_picture
-from cosparse.cli.targets import Input, Plan, plan, tell_unread, why_unread
+from cosparse.cli.targets import Input, Targets, find_targets, tell_unread, why_unread
 from cosparse.io.disk import shown_name
 from cosparse.io.formats import SUFFIXES
 from cosparse.io.picture import Picture, losses, read_image, write_image
@@ -68,7 +68,7 @@ def run(options: Repair) -> None:
     """Plan, repair, write, report; raises Exit(1) if anything failed."""
     # The workers of a cluster have another current folder.
     mask = None if options.mask is None else options.mask.maker(absolute=options.scheduler is not None)
-    planned = plan(options.paths, options.output, options.task.word, options.format)
+    planned = find_targets(options.paths, options.output, options.task.word, options.format)
     if options.json and any(image.target is None for image in planned.inputs):
         raise UsageProblem("--json and the image would both go to standard output; name OUT")
     work = FileRepair(options, mask, _references(options.reference))
@@ -106,7 +106,7 @@ def run(options: Repair) -> None:
         raise typer.Exit(1)
 
 
-def _left(options: Repair, planned: Plan, count: Count) -> list[Input]:
+def _left(options: Repair, planned: Targets, count: Count) -> list[Input]:
     """The inputs without those whose result is there: asked again, a batch goes on where it was.
 
     A single picture whose OUT exists is a mistake instead, see :func:`_check_target`. With a cluster the output folder

@@ -50,7 +50,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Targets:
     """What paths and output ask for.
 
     `problems` are what was asked for and cannot be done, each with the reason; `unread` the pictures in folders that no
@@ -63,7 +63,7 @@ class Plan:
     many: bool
 
 
-def plan(paths: Sequence[str], output: str | None, word: str, format: str | None) -> Plan:
+def find_targets(paths: Sequence[str], output: str | None, word: str, format: str | None) -> Targets:
     """The inputs that paths and output ask for, and what cannot be found or read."""
     named, out = split(paths, output)
     named = [one for given in named for one in _listed(given)]
@@ -91,7 +91,7 @@ def plan(paths: Sequence[str], output: str | None, word: str, format: str | None
             target = _target(source, place, out, folder, word, format)
             inputs.setdefault(os.path.realpath(source), Input(source, target, place))
     _refuse_clashes(list(inputs.values()), format)
-    return Plan(list(inputs.values()), problems, list(unread), many)
+    return Targets(list(inputs.values()), problems, list(unread), many)
 
 
 def why_unread(path: Path) -> str:

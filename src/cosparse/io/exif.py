@@ -41,7 +41,7 @@ class Entry:
 Directory = dict[int, Entry]
 
 
-class Layout:
+class ByteLayout:
     """How numbers stand in a file: byte order "<" or ">", and whether it is a BigTIFF."""
 
     def __init__(self, order: str, big: bool = False) -> None:
@@ -51,7 +51,7 @@ class Layout:
         self.offset, self.length, self.entry = (order + form for form in forms)
 
 
-def from_tiff(fp: BinaryIO, at: int, layout: Layout, without: Collection[int] = ()) -> bytes:
+def from_tiff(fp: BinaryIO, at: int, layout: ByteLayout, without: Collection[int] = ()) -> bytes:
     """The block that says what the TIFF directory at `at` does, upright; empty if that is nothing.
 
     A directory that is damaged gives what can be read of it: the picture matters more.
@@ -73,7 +73,7 @@ def into_tiff(out: BinaryIO, block: bytes) -> None:
     if ORIENTATION in added:  # the pixels are upright, whatever a damaged block says
         added[ORIENTATION] = Entry(3, 1, struct.pack(byte_order(block) + "H", 1))
     out.seek(2)
-    layout = Layout(byte_order(block), big=out.read(2) in (b"+\0", b"\0+"))
+    layout = ByteLayout(byte_order(block), big=out.read(2) in (b"+\0", b"\0+"))
     out.seek(layout.room)  # where the header says, in either kind of TIFF, where the first directory is
     (first,) = struct.unpack(layout.offset, out.read(layout.room))
     entries, following = _entries(out, first, layout)
@@ -111,7 +111,7 @@ def upright(block: bytes) -> tuple[int, bytes]:
     """
     if not byte_order(block):
         return 1, block
-    layout, body = Layout(byte_order(block)), bytearray(block.removeprefix(PREFIX))
+    layout, body = ByteLayout(byte_order(block)), bytearray(block.removeprefix(PREFIX))
     orientation = 1
     with contextlib.suppress(struct.error):
         (first,) = struct.unpack_from(layout.offset, body, 4)
@@ -129,7 +129,7 @@ def upright(block: bytes) -> tuple[int, bytes]:
     return orientation, PREFIX + bytes(body)
 
 
-def _blank_thumbnail(body: bytearray, layout: Layout, first: int, number: int) -> None:
+def _blank_thumbnail(body: bytearray, layout: ByteLayout, first: int, number: int) -> None:
     """Blank the small picture some cameras put there, which would still show what was painted out; unlink it too.
 
     The directory before it is at `first` and has `number` entries.
@@ -146,7 +146,7 @@ def _blank_thumbnail(body: bytearray, layout: Layout, first: int, number: int) -
 def _parsed(block: bytes, wanted: Collection[int] | None = None) -> Directory:
     """The directories of a block, as far as they can be read."""
     fp = io.BytesIO(block.removeprefix(PREFIX))
-    layout = Layout(byte_order(block))
+    layout = ByteLayout(byte_order(block))
     with contextlib.suppress(*BROKEN):
         if layout.order:
             fp.seek(4)
@@ -156,10 +156,10 @@ def _parsed(block: bytes, wanted: Collection[int] | None = None) -> Directory:
 
 def _block(directory: Directory, order: str) -> bytes:
     head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", 8)
-    return PREFIX + head + _packed(directory, Layout(order), 8)
+    return PREFIX + head + _packed(directory, ByteLayout(order), 8)
 
 
-def _entries(fp: BinaryIO, at: int, layout: Layout) -> tuple[dict[int, tuple[int, int, bytes]], int]:
+def _entries(fp: BinaryIO, at: int, layout: ByteLayout) -> tuple[dict[int, tuple[int, int, bytes]], int]:
     """(type, count, value or its offset) by tag, and where the next directory is."""
     fp.seek(at)
     (number,) = struct.unpack(layout.length, fp.read(struct.calcsize(layout.length)))
@@ -170,7 +170,9 @@ def _entries(fp: BinaryIO, at: int, layout: Layout) -> tuple[dict[int, tuple[int
     return {tag: (kind, count, field) for tag, kind, count, field in lines}, following
 
 
-def _read(fp: BinaryIO, at: int, layout: Layout, wanted: Collection[int] | None = None, inside: int = 0) -> Directory:
+def _read(
+    fp: BinaryIO, at: int, layout: ByteLayout, wanted: Collection[int] | None = None, inside: int = 0
+) -> Directory:
     """A directory with its values and the directories below it; what is damaged is left out."""
     end = fp.seek(0, os.SEEK_END)
     left = LARGEST
@@ -198,7 +200,7 @@ def _read(fp: BinaryIO, at: int, layout: Layout, wanted: Collection[int] | None 
     return found
 
 
-def _packed(directory: Directory, layout: Layout, at: int, following: int = 0) -> bytes:
+def _packed(directory: Directory, layout: ByteLayout, at: int, following: int = 0) -> bytes:
     """A directory to stand at `at`, followed by the values and directories that do not fit into its entries."""
     head = struct.calcsize(layout.length) + len(directory) * struct.calcsize(layout.entry) + layout.room
     table, rest = [struct.pack(layout.length, len(directory))], b""

@@ -130,7 +130,7 @@ def _not_words(page: Any) -> set[int]:
 
 def _told_by_page(tif: Any, fp: BinaryIO, page: Any) -> dict[str, Any]:
     """Colour profile, resolution, XMP and EXIF."""
-    layout = exif.Layout(tif.byteorder, tif.is_bigtiff)
+    layout = exif.ByteLayout(tif.byteorder, tif.is_bigtiff)
     return {
         "icc_profile": page.iccprofile, **_resolution(page),
         "xmp": words.upright_xmp(page.tags.valueof(words.XMP_TAG)),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
-from cosparse.checkpoint import Run
+from cosparse.checkpoint import Resumable
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.keywords import keywords_of, settled
 from cosparse.learning.objective import Objective, TrainingPatches, sparsity_of
@@ -197,7 +197,7 @@ def learn_operator(
         counts = state.iteration, state.value, state.change, state.evaluations
         return callback(LearnProgress(*counts, lambda: _operator(objective, state.point))) is True
 
-    run = Run(checkpoint, State, "iteration", asked, lambda: _begun(objective, first))
+    run = Resumable(checkpoint, State, "iteration", asked, lambda: _begun(objective, first))
     # The small products of each iteration would wake BLAS's own threads, which then spin for a while
     # on the cores that ours need.
     with run, one_blas_thread():

@@ -77,7 +77,7 @@ class Crop:
         return TASKS[self.task].pose(Channel(self.measured), asked)
 
 
-def repair(crop: Crop, operator: AnalysisOperator, *, looser: float = 1.0) -> Image:
+def converged(crop: Crop, operator: AnalysisOperator, *, looser: float = 1.0) -> Image:
     """s*, to the gradient at which it has converged, or `looser` times that.
 
     The earlier stages of the plan run as in the task, so that the last one ends in the same valley.
@@ -117,7 +117,7 @@ def hypergradient(crop: Crop, operator: AnalysisOperator) -> tuple[float, float,
     problem = crop.problem(operator)
     energy = problem.energies()[-1]
     prior, weight = energy.prior, np.float32(energy.weight)
-    repaired = repair(crop, operator)
+    repaired = converged(crop, operator)
     value, slope = loss(repaired, crop.truth, crop.sigma)
     answer = solve_positive(
         lambda direction: weight * prior.curvature(repaired, direction) + _seen(problem, direction), slope

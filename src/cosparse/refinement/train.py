@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse._version import __version__
-from cosparse.checkpoint import Run
+from cosparse.checkpoint import Resumable
 from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.keywords import keywords_of, settled
 from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.patches import grey_images
-from cosparse.refinement.bilevel import BORDER, Crop, Image, hypergradient, repair
+from cosparse.refinement.bilevel import BORDER, Crop, Image, converged, hypergradient
 from cosparse.refinement.damage import TASKS, damage, draw
 from cosparse.refinement.parameters import RATES, Parameters
-from cosparse.refinement.training_state import State
+from cosparse.refinement.training_state import TrainingState
 
 Images = ArrayLike | str | os.PathLike[str] | Iterable[Any]
 
@@ -234,7 +234,7 @@ def refine_operator(
             "images": digest(seen) + digest(held_out),
         }
 
-    run = Run(checkpoint, State, "step", asked, lambda: State.begin(Parameters.of(start)))
+    run = Resumable(checkpoint, TrainingState, "step", asked, lambda: TrainingState.begin(Parameters.of(start)))
     with run, one_blas_thread():
         _train(run, start.patch_shape, training, seen, _trials(held_out, training), callback)
     state = run.state
@@ -257,7 +257,7 @@ def refine_operator(
 
 
 def _train(
-    run: Run[State],
+    run: Resumable[TrainingState],
     shape: tuple[int, int],
     training: Training,
     images: list[Image],
@@ -279,14 +279,14 @@ def _train(
         run.reached(_validated(run.state, trials, shape, training))
 
 
-def _progress(state: State, shape: tuple[int, int], training: Training) -> RefineProgress:
+def _progress(state: TrainingState, shape: tuple[int, int], training: Training) -> RefineProgress:
     return RefineProgress(
         state.step, training.steps, state.losses[-1], state.validations[-1][1],
         lambda: _in_use(state.parameters, shape, training),
     )  # fmt: skip
 
 
-def _advance(state: State, images: list[Image], shape: tuple[int, int], training: Training) -> State:
+def _advance(state: TrainingState, images: list[Image], shape: tuple[int, int], training: Training) -> TrainingState:
     """One step of Adam on a batch of crops. What is drawn depends on the seed and the step alone."""
     parameters, batch, step = state.parameters, training.batch, state.step + 1
     operator = _in_use(parameters, shape, training)
@@ -334,12 +334,12 @@ def _drawn(images: list[Image], step: int, training: Training) -> list[Crop]:
     ]  # fmt: skip
 
 
-def _validated(state: State, crops: list[Crop], shape: tuple[int, int], training: Training) -> State:
+def _validated(state: TrainingState, crops: list[Crop], shape: tuple[int, int], training: Training) -> TrainingState:
     """The state with the held-out images' PSNR, and the parameters if they are the best so far."""
     operator = _in_use(state.parameters, shape, training)
 
     def work(crop: Crop) -> float:
-        repaired = repair(crop, operator, looser=LOOSER)
+        repaired = converged(crop, operator, looser=LOOSER)
         error = (np.clip(repaired, 0, 255) - crop.truth)[BORDER:-BORDER, BORDER:-BORDER]
         return float(10 * np.log10(255**2 / max(float(np.mean(error**2)), 1e-10)))
 

@@ -13,7 +13,7 @@ Arrays = dict[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class State:
+class TrainingState:
     """Everything the next step depends on, and what is to be reported at the end."""
 
     parameters: Parameters
@@ -26,7 +26,7 @@ class State:
     validations: tuple[tuple[int, float], ...]
 
     @classmethod
-    def begin(cls, parameters: Parameters) -> State:
+    def begin(cls, parameters: Parameters) -> TrainingState:
         """Before the first step."""
         zeros = {name: np.zeros_like(getattr(parameters, name)) for name in RATES}
         return cls(parameters, zeros, zeros, 0, 0, (), parameters, ())

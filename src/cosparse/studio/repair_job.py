@@ -26,7 +26,7 @@ class Closeness:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class PageResult:
     """A repaired picture, and the energy as it fell (of the brightness, where in colour)."""
 
     picture: Picture
@@ -66,7 +66,7 @@ def _preview_reduction(source: Source, job: Job) -> int:
     return next((factor for factor in wanted if job.blur is None or job.blur.fits(source.picture, factor)), 1)
 
 
-def full(source: Source, job: Job, report: Report) -> Result:
+def full(source: Source, job: Job, report: Report) -> PageResult:
     """The whole picture in its own type and range."""
     energies: list[float] = []
 
@@ -75,7 +75,7 @@ def full(source: Source, job: Job, report: Report) -> Result:
             energies.append(progress.energy)
         return report(progress)
 
-    return Result(_run(job, source.picture, watch), energies)
+    return PageResult(_run(job, source.picture, watch), energies)
 
 
 def closeness(source: Source, job: Job, found: Picture) -> tuple[Closeness, Closeness] | None:

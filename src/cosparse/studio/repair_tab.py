@@ -233,7 +233,9 @@ class RepairTab:
         whole = np.asarray(painted[rows[:, None], columns])
         return whole if source.missing is None else whole | source.missing
 
-    def _finished(self, session: Session, source: Source, job: Job, result: repair_job.Result, spent: float) -> Update:
+    def _finished(
+        self, session: Session, source: Source, job: Job, result: repair_job.PageResult, spent: float
+    ) -> Update:
         found, session.result = result.picture, result
         near = repair_job.closeness(source, job, found)
         after = scene.published(session, "after", found.working)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
 from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.page_pictures import Source
-from cosparse.studio.repair_job import Result
+from cosparse.studio.repair_job import PageResult
 from cosparse.studio.work import Run
 
 Shown = dict[str, str | int | None]  # what the stage is told: addresses, sizes, a note
@@ -39,7 +39,7 @@ class Session:
     limits: Limits
     visitor: str = ""
     source: Source | None = None
-    result: Result | None = None
+    result: PageResult | None = None
     shown: Shown = field(default_factory=dict)
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
     training: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
