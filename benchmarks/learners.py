@@ -27,7 +27,6 @@ from common import DATA, DENOISING, RESULTS, add_noise, need_data, read_grey, te
 import cosparse
 from cosparse.baselines import analysis_ksvd, aol, minimal_eigenvalues, noise_aware_aol
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.stages import default_weight
 
 SIGMA, SIGMAS = 25, (5, 10, 20, 25, 30)
 FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0)  # of the usual weight: operators differ in how heavy a prior they make
@@ -59,11 +58,10 @@ def learned(name: str, patches: np.ndarray, folder: Path | None) -> tuple[Analys
 
 def denoised(operator: AnalysisOperator, images: list[np.ndarray], sigma: float, factor: float) -> float:
     """Mean PSNR over images, each with noise of its own."""
-    weight = factor * default_weight("denoise", sigma, operator, "balanced")
     found = []
     for i, image in enumerate(images):
         noisy = add_noise(image, sigma, i)
-        result = cosparse.denoise(noisy, sigma, operator=operator, weight=weight, grouping=False, data_range=255)
+        result = cosparse.denoise(noisy, sigma, operator=operator, weight=factor, grouping=False, data_range=255)
         found.append(cosparse.psnr(image, result.clip(0, 255), data_range=255))
     return float(np.mean(found))
 
