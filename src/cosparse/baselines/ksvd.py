@@ -44,7 +44,7 @@ from cosparse.kernels.compiling import compiled
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.patches import Rng
 
-TITLE = "K-SVD"
+TITLE = "K-SVD (our code)"
 SIDE = 8
 """Of a patch, in pixels."""
 FREQUENCIES = 16
