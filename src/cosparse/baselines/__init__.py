@@ -11,7 +11,7 @@ Examples
 >>> import numpy as np
 >>> from cosparse.baselines import denoisers, inpainters, learners
 >>> sorted(denoisers)
-['bm3d', 'finite_differences', 'nlm', 'tv_skimage', 'wavelet']
+['bm3d', 'finite_differences', 'ksvd', 'nlm', 'tv_skimage', 'wavelet']
 >>> sorted(inpainters)
 ['biharmonic', 'finite_differences', 'navier_stokes', 'telea']
 >>> sorted(learners)
