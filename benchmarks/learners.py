@@ -1,6 +1,6 @@
 """GOAL and the classic learners on the same patches: how long each takes, and how well its operator denoises.
 
-    python benchmarks/learners.py               half an hour or so; goes on where it was stopped
+    python benchmarks/learners.py               a quarter of an hour; goes on where it was stopped
     python benchmarks/learners.py --table       also Table I's noises and test images, beside the paper's AOL row
     python benchmarks/learners.py --quick       tiny, to see that it runs; writes nothing
 
@@ -29,7 +29,7 @@ from cosparse.baselines import analysis_ksvd, aol, minimal_eigenvalues, noise_aw
 from cosparse.operator import AnalysisOperator
 
 SIGMA, SIGMAS = 25, (5, 10, 20, 25, 30)
-FACTORS = (0.5, 0.7, 1.0, 1.4, 2.0)  # of the usual weight: operators differ in how heavy a prior they make
+FACTORS = (0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # of the usual weight: operators differ in how heavy a prior they make
 COUNT, ROWS = 50_000, 128
 KEPT = RESULTS.parent.parent / ".benchmarks-cache" / "learners"
 

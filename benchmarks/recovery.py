@@ -12,7 +12,7 @@ whose |cosine| to a learned row is above 0.99. Means of several operators.
 Signals are not patches: their mean is not taken away, nor are GOAL's atoms held to be blind to it (`zero_mean=False`),
 so all five search the same space. GOAL's weights, chosen for photographs, ask for a tighter frame than a random
 operator is; those used here were chosen on other operators (`--tune` prints how). Analysis K-SVD is told the true
-dimension of the signals' subspaces. All else is by default.
+dimension of the signals' subspaces and runs for 100 iterations. All else is by default.
 
 Writes benchmarks/results/recovery.csv and docs/results/recovery.png, and prints the tables of docs/recovery.md.
 """
