@@ -103,10 +103,13 @@ def test_the_hypergradient_against_repairs_with_another_operator(task, photograp
     monkeypatch.setattr(bilevel, "solve_positive", partial(bilevel.solve_positive, tolerance=1e-3, iterations=1000))
     monkeypatch.setattr(bilevel, "converged", exact_repair)
 
-    def error(parameters):
-        return bilevel.loss(exact_repair(crop, parameters.operator((3, 3))), truth, 20.0)[0]
+    def operator(parameters):
+        return parameters.operator((3, 3), {"stride": "1"})  # as training has it
 
-    found = bilevel.hypergradient(crop, start.operator((3, 3)))
+    def error(parameters):
+        return bilevel.loss(exact_repair(crop, operator(parameters)), truth, 20.0)[0]
+
+    found = bilevel.hypergradient(crop, operator(start))
     assert found is not None
     value, *rest = found
     assert value == pytest.approx(error(start), abs=1e-5)
