@@ -8,6 +8,8 @@ import pytest
 import cosparse
 from cosparse.baselines import ksvd
 
+pytestmark = pytest.mark.slow
+
 SIGMA = 25.0
 
 

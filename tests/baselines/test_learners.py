@@ -10,6 +10,8 @@ import pytest
 import cosparse
 from cosparse.baselines import analysis_ksvd, aol, minimal_eigenvalues, noise_aware_aol
 
+pytestmark = pytest.mark.slow
+
 LEARNERS = (minimal_eigenvalues, analysis_ksvd, aol, noise_aware_aol)
 
 

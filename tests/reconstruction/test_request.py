@@ -43,6 +43,7 @@ def test_a_stack_is_its_pages(task, axis, colour):
     np.testing.assert_array_equal(REPAIRS[task](pages, channel_axis=axis, **sigma), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 def test_units_do_not_matter(task, photograph):
     """uint16 as uint8, 0..255 as 0..1: the same picture up to rounding."""
@@ -60,6 +61,7 @@ def test_units_do_not_matter(task, photograph):
     np.testing.assert_allclose(words, one, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 @pytest.mark.parametrize("grey", [0, 77, 255])
 def test_a_constant_image_stays_constant(task, grey):
@@ -137,6 +139,7 @@ def test_every_channel_of_an_array_is_repaired():
     assert larger.shape == (80, 80, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", REPAIRS)
 def test_leading_axes_are_pages(task, clean):
     pages = np.stack([clean[:16, :20], clean[16:32, :20], clean[32:48, :20], clean[48:64, :20]])

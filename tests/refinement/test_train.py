@@ -28,6 +28,7 @@ def test_it_gains_on_a_picture_it_has_not_seen(photograph, other_photograph):
     assert result.validations[0][0] == 0 and result.psnr > result.validations[0][1] + 0.05
 
 
+@pytest.mark.slow
 def test_same_seed_same_operator(photograph, refined):
     again = refine_operator(AnalysisOperator.dct(4), [photograph], validation=[photograph.T], **SMALL)
     assert again.operator == refined.operator
@@ -52,6 +53,7 @@ def test_the_rate_is_the_length_of_the_steps(photograph):
     assert np.abs(whole).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_stopped_and_taken_up_again(photograph, refined, tmp_path):
     arguments = AnalysisOperator.dct(4), [photograph]
     file = tmp_path / "run.safetensors"
