@@ -89,7 +89,7 @@ def assign(
     missing = [name for name in TASKS[task].needs if options.get(name) is None]
     if missing:
         raise TypeError(f"{missing[0]}: {task} needs it")
-    if masked != (task == "inpaint"):
+    if masked != TASKS[task].masks:
         raise ValueError("mask: inpaint needs one, and nothing else takes one")
     options = {"quality": "balanced", "bounds": "auto", **options, "alpha": layout.alpha}
     if isinstance(options.get("kernel"), str):
