@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse import identity
-from cosparse.io.atomic import replacing
+from cosparse import identity, operator_file
 from cosparse.kernels import reference
+from cosparse.operator_file import FORMAT
 from cosparse.penalty import Penalty
-
-FORMAT = "cosparse-operator-1"
-REFERENCE_SIGMA = 25.0  # the noise at which a refined operator's weights and scales stand as they are
+from cosparse.trained_steps import REFERENCE_SIGMA, TrainedSteps
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +42,8 @@ class AnalysisOperator:
     exponents : (2, k) array, optional
         Present in operators refined for a task: at noise sigma the weights are `weights`·(sigma/25)^exponents[0] and
         the scales `scale`·(sigma/25)^exponents[1], see :meth:`at`.
+    steps : mapping of str to TrainedSteps
+        Of a staged operator: by the task, the steps that repair instead of a minimisation.
 
     References
     ----------
@@ -66,6 +66,7 @@ class AnalysisOperator:
     provenance: Mapping[str, str] = field(default_factory=dict)
     scale: NDArray[np.float32] = None  # type: ignore[assignment]
     exponents: NDArray[np.float32] | None = None
+    steps: Mapping[str, TrainedSteps] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         matrix = np.array(self.matrix, np.float32, order="C")
@@ -93,12 +94,18 @@ class AnalysisOperator:
             object.__setattr__(self, "exponents", exponents)
         object.__setattr__(self, "patch_shape", (height, width))
         object.__setattr__(self, "provenance", dict(self.provenance))
+        object.__setattr__(self, "steps", dict(self.steps))
+        for task, steps in self.steps.items():
+            if steps.atoms.shape[2] != height * width:
+                raise ValueError(f"steps: those to {task} are for patches of {steps.atoms.shape[2]} pixels")
 
     def __repr__(self) -> str:
         height, width = self.patch_shape
         return (
             f"AnalysisOperator({len(self.matrix)} atoms of {height}x{width}, "
-            f"condition {self.condition:.2f}, coherence {self.coherence:.2f})"
+            f"condition {self.condition:.2f}, coherence {self.coherence:.2f}"
+            + "".join(f"; {len(steps)} steps to {task}" for task, steps in self.steps.items())
+            + ")"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -110,6 +117,7 @@ class AnalysisOperator:
             and np.array_equal(self.weights, other.weights)
             and np.array_equal(self.scale, other.scale)
             and np.array_equal(self.exponents, other.exponents)  # type: ignore[arg-type]
+            and self.steps == other.steps
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -117,7 +125,7 @@ class AnalysisOperator:
     def digest(self) -> str:
         """A name for all that a repair depends on: 32 hexadecimal digits, the same on every machine.
 
-        Of the matrix, patch shape, penalty, weights, scale, exponents and stride; not of how it was made.
+        Of the matrix, patch shape, penalty, weights, scale, exponents, stride and steps; not of how it was made.
 
         Examples
         --------
@@ -130,6 +138,7 @@ class AnalysisOperator:
         """
         arrays = [self.matrix, self.weights, self.scale, *(() if self.exponents is None else (self.exponents,))]
         words = json.dumps([self.patch_shape, self.penalty.to_metadata(), self.stride], sort_keys=True)
+        words += "".join(f" {task} {steps.digest()}" for task, steps in sorted(self.steps.items()))
         # As little-endian, and with one zero: -0.0 is equal to it.
         return identity.digest([array.astype("<f4") + np.float32(0) for array in arrays], FORMAT, words)
 
@@ -253,47 +262,12 @@ class AnalysisOperator:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a safetensors file with the provenance in its metadata."""
-        from safetensors.numpy import save
-
-        metadata = {
-            "format": FORMAT,
-            "patch_shape": json.dumps(self.patch_shape),
-            "provenance": json.dumps(dict(self.provenance), sort_keys=True),
-            **self.penalty.to_metadata(),
-        }
-        arrays = {"matrix": self.matrix, "weights": self.weights, "scale": self.scale}
-        if self.exponents is not None:
-            arrays["exponents"] = self.exponents
-        blob = save(arrays, metadata)
-        with replacing(path) as temporary:
-            temporary.write_bytes(blob)
+        operator_file.write(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AnalysisOperator:
         """Read what :meth:`save` wrote; anything else is a ValueError that names the file."""
-        from safetensors import SafetensorError, safe_open
-
-        path = Path(path)
-        if path.is_dir():
-            raise IsADirectoryError(f"{path}: is a folder, not an operator file")
-        if not path.exists():
-            raise FileNotFoundError(f"{path}: no such operator file")
-        try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != FORMAT:
-                    raise ValueError(f"its format is {metadata.get('format')!r}, this version reads {FORMAT!r}")
-                height, width = json.loads(metadata["patch_shape"])
-                return cls(
-                    file.get_tensor("matrix"),
-                    (height, width),
-                    Penalty.from_metadata(metadata),
-                    file.get_tensor("weights"),
-                    json.loads(metadata["provenance"]),
-                    **{name: file.get_tensor(name) for name in ("scale", "exponents") if name in file.keys()},  # noqa: SIM118
-                )
-        except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem
+        return operator_file.read(cls, Path(path))
 
     # -- operators nobody learned ------------------------------------------------------------------------
 

@@ -185,6 +185,51 @@ def image_sensitivity(
     return weights[:, None] * by_atom, (slope * u).sum(axis=(0, 1))
 
 
+def influence(z: Array, own: Array, pools: Array, shares: Array) -> tuple[Array, Array, Array]:
+    """phi(z) = z·(a/(1 + z²) + B h) of responses (..., k) with h = 1/(1 + M z²); its gain phi(z)/z; and h.
+
+    The first part of the gain belongs to each atom alone (`own`, a). In the second atoms speak for each other: a pool,
+    a row of `pools` M >= 0, takes the energy of several responses, and the less there is, the more of its shares, a
+    column of `shares` B, it gives to the gains. Without pools every atom has one rational potential.
+    """
+    h = 1 / (1 + z**2 @ pools.T)
+    gain = own / (1 + z**2) + h @ shares.T
+    return z * gain, gain, h
+
+
+def pooled_step(
+    atoms: Array, own: Array, pools: Array, shares: Array, image: Array, patch: tuple[int, int],
+    stride: tuple[int, int],
+) -> Array:  # fmt: skip
+    """What one step of a staged operator takes away from an image: the sum of Ωᵀphi(Ω p) over all patches p."""
+    phi = influence(analyse(atoms, image, patch, stride), own, pools, shares)[0]
+    return synthesise(atoms, phi, image.shape, patch, stride)
+
+
+def pooled_reverse(
+    atoms: Array, own: Array, pools: Array, shares: Array, image: Array, adjoint: Array, patch: tuple[int, int],
+    stride: tuple[int, int],
+) -> tuple[Array, tuple[Array, ...]]:  # fmt: skip
+    """The gradient of <:func:`pooled_step`, adjoint> by the image, and by atoms, own, pools and shares.
+
+    With w = Ω·(the adjoint's patch) the product is the sum of w·phi(z). It changes with gain g_i by w_i z_i, and so with
+    M through h by -h² Bᵀ(w z), which comes back to z as 2z Mᵀ of that.
+    """
+    z, w = analyse(atoms, image, patch, stride), analyse(atoms, adjoint, patch, stride)
+    phi, gain, h = influence(z, own, pools, shares)
+    by_gain = w * z
+    by_pool = -(h**2) * (by_gain @ shares)
+    by_z = w * (gain - 2 * own * z**2 / (1 + z**2) ** 2) + 2 * z * (by_pool @ pools)
+    identity = np.eye(atoms.shape[1], dtype=image.dtype)
+    here, there = (analyse(identity, plane, patch, stride) for plane in (image, adjoint))
+    return synthesise(atoms, by_z, image.shape, patch, stride), (
+        np.einsum("rck,rcn->kn", by_z, here) + np.einsum("rck,rcn->kn", phi, there),
+        (by_gain / (1 + z**2)).sum(axis=(0, 1)),
+        np.einsum("rcm,rck->mk", by_pool, z**2),
+        np.einsum("rck,rcm->km", by_gain, h),
+    )
+
+
 def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
     """First pixels of patches `step` apart, and of one at the end, so that every pixel is in one."""
     return np.unique(np.append(np.arange(0, extent - size + 1, step), extent - size))

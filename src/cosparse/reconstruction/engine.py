@@ -38,8 +38,9 @@ class Solution:
         Of the last stage's energy at the image.
     energies : tuple of tuples of float
         Of every stage: at its start and after every iteration.
-    minimised : Energy
-        That of the last stage.
+    minimised : Energy or None
+        That of the last stage. None if trained steps were taken: they minimise none, and `energy`, `weight` and
+        `gradient_norm` are NaN.
     """
 
     image: Image
@@ -50,10 +51,12 @@ class Solution:
     weight: float
     gradient_norm: float
     energies: tuple[tuple[float, ...], ...]
-    minimised: Energy = field(repr=False)
+    minimised: Energy | None = field(repr=False)
 
     def terms(self) -> Terms:
         """What the energy is the sum of."""
+        if self.minimised is None:
+            raise ValueError("terms: trained steps minimise no energy; solve with an operator that has none")
         return self.minimised.terms(self.image)
 
 
@@ -102,6 +105,8 @@ def solve(
     (True, 30)
     """
     watch = watch or Watch()
+    if problem.steps:
+        return take_trained_steps(problem, watch)
     energies, stages = problem.energies(), problem.settings()
     if watch.stopped:
         weight = energies[-1].weight
@@ -157,3 +162,33 @@ def minimise(
             if watch.stopped:
                 break
     return results
+
+
+def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
+    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W(A s - y), each with numbers of its own."""
+    from cosparse.kernels.pooled import pooled_step  # not before its use: the compiler comes with it
+
+    image, stride = np.array(problem.start, np.float32), (problem.plan.stride, problem.plan.stride)
+    count, taken = len(problem.steps), 0
+    with one_blas_thread():
+        for step in problem.steps:
+            if watch.stopped:
+                break
+            pulled = np.float32(step.pull) * _misfit_gradient(problem, image)
+            image -= pooled_step(*step[:4], image, problem.operator.patch_shape, stride)
+            image -= pulled
+            taken += 1
+            watch.iteration(taken, count, math.nan, image, 0, math.nan)
+    if not math.isfinite(float(image.sum(dtype=float))):
+        raise FloatingPointError("the reconstruction left the range of numbers")
+    stop = Stop.CALLBACK if watch.stopped else Stop.ITERATIONS
+    return Solution(image, math.nan, stop, taken, taken, math.nan, math.nan, (), None)
+
+
+def _misfit_gradient(problem: Problem, image: Image) -> Image:
+    """Aᵀ W(A s - y)."""
+    if problem.measure is not None:
+        residual = problem.measure.matvec(image.ravel()) - problem.data
+        return np.asarray(problem.measure.rmatvec(residual).real.reshape(image.shape), np.float32)
+    off = image - problem.data
+    return off if problem.trust is None else off * problem.trust

@@ -14,6 +14,7 @@ from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.stages import Plan, first_step
+from cosparse.trained_steps import Step
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,9 @@ class Problem:
         noiseless pixels as the weight goes to zero.
     bounds : (low, high) or None
         The range of the pixels; leaving it costs its squared excess, Eq. (48).
+    steps : tuple of Step
+        Of a staged operator: taken from the start one after the other, instead of minimising anything. The plan has no
+        stages then.
     """
 
     operator: AnalysisOperator
@@ -50,6 +54,7 @@ class Problem:
     trust: Image | None = None
     free: NDArray[np.bool_] | None = None
     bounds: Pair | None = None
+    steps: tuple[Step, ...] = ()
 
     def energies(self) -> list[Energy]:
         """The energy of every stage."""
@@ -64,6 +69,8 @@ class Problem:
 
     def settings(self) -> list[Settings]:
         """Of every stage: its iterations, and where its first line search begins."""
+        if not self.plan.stages:
+            return []
         first = self.plan.stages[0]
         step = first_step(first, self.operator.at(first.sigma))
         # A stage ends after its iterations, not by a tolerance.

@@ -13,7 +13,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
-from cosparse.reconstruction.stages import GROUPING, Quality, plan
+from cosparse.reconstruction.stages import GROUPING, Plan, Quality, plan
 from cosparse.reconstruction.start import smoothed
 
 
@@ -88,8 +88,12 @@ def denoise(
 
 
 def pose(channel: Channel, asked: Asked) -> Problem:
-    """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y."""
+    """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y; or the steps of a staged operator, from y itself."""
     sigma = asked.sigma * channel.gain
+    steps = asked.operator.steps.get("denoise")
+    if steps is not None and asked.weight is None:
+        none = Plan((), steps.stride)
+        return Problem(asked.operator, none, channel.plane, channel.plane, steps=tuple(steps.at(sigma)))
     chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator)
     return Problem(asked.operator, chosen, smoothed(channel.plane, sigma), channel.plane, bounds=channel.bounds)
 

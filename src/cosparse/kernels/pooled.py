@@ -1,0 +1,160 @@
+"""One step of a staged operator, and its exact reverse: the fast twins of `reference.pooled_step` and its derivative.
+
+The same bands as in `fused`. Between the two products with the atoms stand two smaller ones with the pools, and all of
+it is done for a tile of patches at a time, which stays in the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cosparse.kernels.compiling import compiled
+from cosparse.kernels.elementary import gather, scatter
+from cosparse.kernels.fused import BAND, Double, Single
+from cosparse.kernels.reference import fold_border, positions, replicate_rows
+from cosparse.kernels.threads import one_blas_thread, spread
+
+TILE = 256  # patches a tile
+_ONE, _TWO = np.float32(1), np.float32(2)
+
+
+@compiled
+def _step_band(  # type: ignore[no-untyped-def]
+    atoms, transposed, own, pooling, sharing, pixels, rows, columns, height, width, down, across, change
+):
+    """Ωᵀφ(Ωp) of `rows` rows of patches, the first at the top of `pixels`, added to `change` of the same shape.
+
+    `pooling` is Mᵀ (k, m) and `sharing` Bᵀ (m, k).
+    """
+    n, k = transposed.shape
+    m = len(sharing)
+    patch_buffer, z_buffer = np.empty((TILE, n), np.float32), np.empty((TILE, k), np.float32)
+    gain_buffer, pool_buffer = np.empty((TILE, k), np.float32), np.empty((TILE, m), np.float32)
+    number = rows * columns
+    for first in range(0, number, TILE):
+        count = min(TILE, number - first)
+        patches, z, gains, pools = patch_buffer[:count], z_buffer[:count], gain_buffer[:count], pool_buffer[:count]
+        gather(pixels, first, 0, columns, height, width, down, across, patches)
+        np.dot(patches, transposed, z)
+        for c in range(count):
+            for i in range(k):
+                gains[c, i] = z[c, i] * z[c, i]
+        np.dot(gains, pooling, pools)
+        for c in range(count):
+            for j in range(m):
+                pools[c, j] = _ONE / (_ONE + pools[c, j])
+        np.dot(pools, sharing, gains)
+        for c in range(count):
+            for i in range(k):
+                z[c, i] *= gains[c, i] + own[i] / (_ONE + z[c, i] * z[c, i])
+        np.dot(z, atoms, patches)
+        scatter(patches, first, 0, columns, height, width, down, across, change)
+
+
+@compiled
+def _reverse_band(  # type: ignore[no-untyped-def]
+    atoms, transposed, own, pools, pooling, shares, sharing, pixels, adjoint, rows, columns, height, width, down, across,
+    change, by_atom, by_own, by_pool, by_share,
+):  # fmt: skip
+    """The adjoint of :func:`_step_band` at `pixels`, applied to `adjoint`: by the pixels and by each parameter."""
+    n, k = transposed.shape
+    m = len(sharing)
+    here_buffer, there_buffer = np.empty((TILE, n), np.float32), np.empty((TILE, n), np.float32)
+    z_buffer, w_buffer = np.empty((TILE, k), np.float32), np.empty((TILE, k), np.float32)
+    squares_buffer, gain_buffer = np.empty((TILE, k), np.float32), np.empty((TILE, k), np.float32)
+    h_buffer, back_buffer = np.empty((TILE, m), np.float32), np.empty((TILE, m), np.float32)
+    by_pixels, sums = np.empty((k, n), np.float32), np.empty(k, np.float32)
+    into_pools, out_of_pools = np.empty((m, k), np.float32), np.empty((k, m), np.float32)
+    number = rows * columns
+    for first in range(0, number, TILE):
+        count = min(TILE, number - first)
+        here, there, z, w = here_buffer[:count], there_buffer[:count], z_buffer[:count], w_buffer[:count]
+        squares, gains, h, back = squares_buffer[:count], gain_buffer[:count], h_buffer[:count], back_buffer[:count]
+        gather(pixels, first, 0, columns, height, width, down, across, here)
+        gather(adjoint, first, 0, columns, height, width, down, across, there)
+        np.dot(here, transposed, z)
+        np.dot(there, transposed, w)
+        for c in range(count):
+            for i in range(k):
+                squares[c, i] = z[c, i] * z[c, i]
+        np.dot(squares, pooling, h)
+        for c in range(count):
+            for j in range(m):
+                h[c, j] = _ONE / (_ONE + h[c, j])
+        np.dot(h, sharing, gains)
+        sums[:] = 0
+        for c in range(count):
+            for i in range(k):  # w becomes w·z, the adjoint of the gain; gains those of w and z
+                inverse = _ONE / (_ONE + squares[c, i])
+                product = w[c, i] * z[c, i]
+                sums[i] += product * inverse
+                gain = gains[c, i] + own[i] * inverse
+                gains[c, i] = w[c, i] * (gain - _TWO * own[i] * squares[c, i] * inverse * inverse)
+                w[c, i] = product
+                squares[c, i] = gain * z[c, i]  # phi, for the atoms; z² is made again below
+        by_own += sums
+        np.dot(squares.T, there, by_pixels)
+        by_atom += by_pixels
+        np.dot(w.T, h, out_of_pools)
+        by_share += out_of_pools
+        np.dot(w, shares, back)
+        for c in range(count):
+            for j in range(m):
+                back[c, j] *= -h[c, j] * h[c, j]
+            for i in range(k):
+                squares[c, i] = z[c, i] * z[c, i]
+        np.dot(back.T, squares, into_pools)
+        by_pool += into_pools
+        np.dot(back, pools, squares)
+        for c in range(count):
+            for i in range(k):
+                z[c, i] = gains[c, i] + _TWO * z[c, i] * squares[c, i]
+        np.dot(z.T, here, by_pixels)
+        by_atom += by_pixels
+        np.dot(z, atoms, here)
+        scatter(here, first, 0, columns, height, width, down, across, change)
+
+
+def pooled_step(
+    atoms: Single, own: Single, pools: Single, shares: Single, image: Single, patch: tuple[int, int],
+    stride: tuple[int, int],
+) -> Single:  # fmt: skip
+    """As `reference.pooled_step`, band by band; no two threads write to the same memory."""
+    down = stride[0]
+    rows, columns = positions(image.shape[0], down), positions(image.shape[1], stride[1])
+    bands = [range(first, min(first + BAND, rows)) for first in range(0, rows, BAND)]
+    arrays = atoms, np.ascontiguousarray(atoms.T), own, np.ascontiguousarray(pools.T), np.ascontiguousarray(shares.T)
+    change = np.zeros([(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)], np.float32)
+
+    def work(band: range) -> Single:
+        pixels = replicate_rows(image, band, patch, stride)
+        part = np.zeros_like(pixels)
+        _step_band(*arrays, pixels, len(band), columns, *patch, *stride, part)
+        # Rows below the last patch row's top belong to the next band too: they are handed on.
+        mine = len(band) * down if band.stop < rows else len(part)
+        change[band.start * down : band.start * down + mine] = part[:mine]
+        return part[mine:].copy()
+
+    with one_blas_thread():
+        rests = spread(work, bands)
+    for band, rest in zip(bands, rests, strict=True):
+        below = band.stop * down
+        change[below : below + len(rest)] += rest
+    return fold_border(change, image.shape, (patch[0] // 2, patch[1] // 2))
+
+
+def pooled_reverse(
+    atoms: Single, own: Single, pools: Single, shares: Single, image: Single, adjoint: Single, patch: tuple[int, int],
+    stride: tuple[int, int],
+) -> tuple[Single, tuple[Single, ...]]:  # fmt: skip
+    """As `reference.pooled_reverse`, for an image small enough to be one band: training cuts crops."""
+    rows, columns = positions(image.shape[0], stride[0]), positions(image.shape[1], stride[1])
+    pixels, moved = (replicate_rows(plane, range(rows), patch, stride) for plane in (image, adjoint))
+    change = np.zeros_like(pixels)
+    parts = tuple(np.zeros_like(array) for array in (atoms, own, pools, shares))
+    with one_blas_thread():
+        _reverse_band(
+            atoms, np.ascontiguousarray(atoms.T), own, pools, np.ascontiguousarray(pools.T), shares,
+            np.ascontiguousarray(shares.T), pixels, moved, rows, columns, *patch, *stride, change, *parts,
+        )  # fmt: skip
+    return fold_border(change, image.shape, (patch[0] // 2, patch[1] // 2)), parts

@@ -1,0 +1,74 @@
+"""Operators in files: safetensors with a few words of metadata, never anything that could run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cosparse.io.atomic import replacing
+from cosparse.penalty import Penalty
+from cosparse.trained_steps import TrainedSteps
+
+if TYPE_CHECKING:
+    from cosparse.operator import AnalysisOperator
+
+FORMAT = "cosparse-operator-1"
+
+
+def write(operator: AnalysisOperator, path: str | os.PathLike[str]) -> None:
+    """Write the operator, whole or not at all; arrays of trained steps by their task and name ("denoise.atoms")."""
+    from safetensors.numpy import save
+
+    metadata = {
+        "format": FORMAT,
+        "patch_shape": json.dumps(operator.patch_shape),
+        "provenance": json.dumps(dict(operator.provenance), sort_keys=True),
+        **operator.penalty.to_metadata(),
+    }
+    arrays = {"matrix": operator.matrix, "weights": operator.weights, "scale": operator.scale}
+    if operator.exponents is not None:
+        arrays["exponents"] = operator.exponents
+    for task, steps in operator.steps.items():
+        arrays |= {f"{task}.{name}": array for name, array in steps.arrays().items()}
+    if operator.steps:
+        numbers = {task: {"stride": one.stride, "sigma": one.sigma} for task, one in operator.steps.items()}
+        metadata["steps"] = json.dumps(numbers, sort_keys=True)
+    blob = save(arrays, metadata)
+    with replacing(path) as temporary:
+        temporary.write_bytes(blob)
+
+
+def read(kind: type[AnalysisOperator], path: Path) -> AnalysisOperator:
+    """What :func:`write` wrote; anything else is a ValueError that names the file."""
+    from safetensors import SafetensorError, safe_open
+
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder, not an operator file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such operator file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                raise ValueError(f"its format is {metadata.get('format')!r}, this version reads {FORMAT!r}")
+            height, width = json.loads(metadata["patch_shape"])
+            return kind(
+                file.get_tensor("matrix"),
+                (height, width),
+                Penalty.from_metadata(metadata),
+                file.get_tensor("weights"),
+                json.loads(metadata["provenance"]),
+                **{name: file.get_tensor(name) for name in ("scale", "exponents") if name in file.keys()},  # noqa: SIM118
+                steps={task: _steps(file, task, **rest) for task, rest in json.loads(metadata.get("steps", "{}")).items()},
+            )
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem
+
+
+def _steps(file: Any, task: str, stride: int, sigma: tuple[float, float]) -> TrainedSteps:
+    names = [name for name in file.keys() if name.startswith(f"{task}.")]  # noqa: SIM118
+    return TrainedSteps(
+        stride=stride, sigma=sigma, **{name.removeprefix(f"{task}."): file.get_tensor(name) for name in names}
+    )

@@ -1,0 +1,162 @@
+"""The trained steps of a staged operator: what is left of a descent when its few steps are themselves learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.identity import digest
+
+Array = NDArray[Any]
+Single = NDArray[np.float32]
+
+REFERENCE_SIGMA = 25.0  # the noise at which all numbers stand as they are
+
+
+class Step(NamedTuple):
+    """One step at a given noise, as the kernels take it: see :func:`cosparse.kernels.reference.pooled_step`."""
+
+    atoms: Single
+    own: Single
+    pools: Single
+    shares: Single
+    pull: float
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedSteps:
+    """T steps from the data to the repaired image, each with atoms, potentials and a pull of its own.
+
+    Step t takes from the image s, with patches p of it and the atoms ω of the step, all of unit norm,
+
+        s ← s - stride²/k · Σ_p Σ_i ω_i g_i (ω_iᵀp) - pull·(s - y),
+        g_i = own_i/(1 + z_i²) + Σ_m shares_im/(1 + Σ_j pools_mj z_j²),      z_i = scale_i ω_iᵀp.
+
+    So every response of an atom is taken away by its gain g: all of it if g is 1, as in noise, nothing if the responses
+    are large, as at an edge. Were the gains constant, the sum over overlapping patches would be a mean. A gain hangs on
+    the atom's own response and, through the pools, on those of all others; it may be negative, which sharpens.
+
+    At noise sigma, with x = ln(sigma/25), scales, gains (of own and shares), pools, shares and pulls are multiplied by
+    e^(a x + b x²), with a and b of each in `..._exponents`.
+
+    This is trained reaction-diffusion (Chen and Pock), with potentials over pools of atoms. It is a descent of no energy:
+    what comes out is not the minimiser of anything.
+
+    Attributes
+    ----------
+    atoms : (T, k, n) float16 array
+        Rows of unit norm that see no mean, so that a constant added to the image is added to the result.
+    scale, own : (T, k) arrays
+    pools : (T, m, k) float16 array
+        Not negative.
+    shares : (T, k, m) float16 array
+    pull : (T,) array
+    scale_exponents, gain_exponents : (T, 2, k) arrays
+    pool_exponents, share_exponents : (T, 2, m) arrays
+    pull_exponents : (T, 2) array
+    stride : int
+        Distance of the patches.
+    sigma : (float, float)
+        The least and the largest noise they were trained for.
+
+    References
+    ----------
+    Y. Chen, T. Pock: Trainable Nonlinear Reaction Diffusion: A Flexible Framework for Fast and Effective Image
+    Restoration. IEEE Transactions on Pattern Analysis and Machine Intelligence 39(6), 2017.
+    """
+
+    atoms: Array
+    scale: Array
+    own: Array
+    pools: Array
+    shares: Array
+    pull: Array
+    scale_exponents: Array
+    gain_exponents: Array
+    pool_exponents: Array
+    share_exponents: Array
+    pull_exponents: Array
+    stride: int = 2
+    sigma: tuple[float, float] = (5.0, 50.0)
+
+    HALF: ClassVar[tuple[str, ...]] = ("atoms", "pools", "shares")  # the large ones: half precision is enough for them
+
+    def __post_init__(self) -> None:
+        for name, shape in self._shapes().items():
+            values = np.array(getattr(self, name), np.float16 if name in self.HALF else np.float32, order="C")
+            if values.shape != shape or not np.isfinite(values).all():
+                raise ValueError(f"{name}: expected finite numbers of shape {shape}, got shape {values.shape}")
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+        if (self.pools < 0).any():
+            raise ValueError("pools: holds negative numbers; energies are pooled, which have none")
+        low, high = (float(end) for end in self.sigma)
+        if not 0 < low <= high < np.inf or self.stride < 1:
+            raise ValueError(f"sigma, stride: must be positive and in order, got {self.sigma!r}, {self.stride!r}")
+        object.__setattr__(self, "sigma", (low, high))
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of every array, by that of the atoms and the number of pools."""
+        shapes = np.shape(self.atoms), np.shape(self.pools)
+        if any(len(shape) != 3 or 0 in shape for shape in shapes):
+            raise ValueError(f"atoms, pools: expected three axes, none empty, got shapes {shapes[0]} and {shapes[1]}")
+        (stages, k, n), m = shapes[0], shapes[1][1]
+        return {
+            "atoms": (stages, k, n), "scale": (stages, k), "own": (stages, k), "pools": (stages, m, k),
+            "shares": (stages, k, m), "pull": (stages,), "scale_exponents": (stages, 2, k),
+            "gain_exponents": (stages, 2, k), "pool_exponents": (stages, 2, m), "share_exponents": (stages, 2, m),
+            "pull_exponents": (stages, 2),
+        }  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.pull)
+
+    def __repr__(self) -> str:
+        stages, k, _ = self.atoms.shape
+        return f"TrainedSteps({stages} steps of {k} atoms and {self.pools.shape[1]} pools)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TrainedSteps) and self.digest() == other.digest()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def arrays(self) -> dict[str, Array]:
+        """All of them by name: what a file holds."""
+        return {name: getattr(self, name) for name in self._shapes()}
+
+    def digest(self) -> str:
+        """A name for all that a repair depends on."""
+        words = f"{self.stride} {self.sigma[0]!r} {self.sigma[1]!r}"
+        return digest([array.astype(array.dtype.newbyteorder("<")) for array in self.arrays().values()], words)
+
+    def at(self, sigma: float) -> list[Step]:
+        """The steps at noise sigma.
+
+        With less or more noise than was trained for, they are those of the nearest that was, for the image times a
+        factor that brings it there: as if the picture had more or less contrast.
+        """
+        nearest = min(max(sigma, self.sigma[0]), self.sigma[1])
+        x = np.float32(np.log(nearest / REFERENCE_SIGMA))
+        powers = np.array([x, x * x], np.float32)
+
+        def factor(exponents: Array) -> Array:
+            return np.exp(np.tensordot(powers, exponents, (0, 0)))
+
+        found = []
+        for t in range(len(self)):
+            scale = self.scale[t] * factor(self.scale_exponents[t]) * np.float32(nearest / sigma)
+            gain = np.float32(self.stride**2 / len(scale)) * factor(self.gain_exponents[t]) / scale**2
+            shared = gain[:, None] * self.shares[t].astype(np.float32) * factor(self.share_exponents[t])
+            found.append(
+                Step(
+                    scale[:, None] * self.atoms[t].astype(np.float32),
+                    gain * self.own[t],
+                    factor(self.pool_exponents[t])[:, None] * self.pools[t].astype(np.float32),
+                    shared,
+                    float(self.pull[t] * factor(self.pull_exponents[t])),
+                )
+            )
+        return found
