@@ -7,6 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cosparse.io.atomic import replacing
 from cosparse.penalty import Penalty
 from cosparse.trained_steps import TrainedSteps
@@ -31,7 +34,7 @@ def write(operator: AnalysisOperator, path: str | os.PathLike[str]) -> None:
     if operator.exponents is not None:
         arrays["exponents"] = operator.exponents
     for task, steps in operator.steps.items():
-        arrays |= {f"{task}.{name}": array for name, array in steps.arrays().items()}
+        arrays |= {f"{task}.{name}": _halved(array) for name, array in steps.arrays().items()}
     if operator.steps:
         numbers = {task: {"stride": one.stride, "sigma": one.sigma} for task, one in operator.steps.items()}
         metadata["steps"] = json.dumps(numbers, sort_keys=True)
@@ -61,10 +64,18 @@ def read(kind: type[AnalysisOperator], path: Path) -> AnalysisOperator:
                 file.get_tensor("weights"),
                 json.loads(metadata["provenance"]),
                 **{name: file.get_tensor(name) for name in ("scale", "exponents") if name in file.keys()},  # noqa: SIM118
-                steps={task: _steps(file, task, **rest) for task, rest in json.loads(metadata.get("steps", "{}")).items()},
+                steps={
+                    task: _steps(file, task, **rest) for task, rest in json.loads(metadata.get("steps", "{}")).items()
+                },
             )
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem
+
+
+def _halved(array: NDArray[Any]) -> NDArray[Any]:
+    """The array in half precision, if that is all it has: see :meth:`TrainedSteps.rounded`."""
+    half = array.astype(np.float16)
+    return half if np.array_equal(half, array) else array
 
 
 def _steps(file: Any, task: str, stride: int, sigma: tuple[float, float]) -> TrainedSteps:

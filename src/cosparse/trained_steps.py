@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,17 +42,17 @@ class TrainedSteps:
     At noise sigma, with x = ln(sigma/25), scales, gains (of own and shares), pools, shares and pulls are multiplied by
     e^(a x + b x²), with a and b of each in `..._exponents`.
 
-    This is trained reaction-diffusion (Chen and Pock), with potentials over pools of atoms. It is a descent of no energy:
-    what comes out is not the minimiser of anything.
+    This is trained reaction-diffusion (Chen and Pock), with potentials over pools of atoms. It is a descent of no
+    energy: what comes out is not the minimiser of anything.
 
     Attributes
     ----------
-    atoms : (T, k, n) float16 array
+    atoms : (T, k, n) array
         Rows of unit norm that see no mean, so that a constant added to the image is added to the result.
     scale, own : (T, k) arrays
-    pools : (T, m, k) float16 array
+    pools : (T, m, k) array
         Not negative.
-    shares : (T, k, m) float16 array
+    shares : (T, k, m) array
     pull : (T,) array
     scale_exponents, gain_exponents : (T, 2, k) arrays
     pool_exponents, share_exponents : (T, 2, m) arrays
@@ -82,11 +82,9 @@ class TrainedSteps:
     stride: int = 2
     sigma: tuple[float, float] = (5.0, 50.0)
 
-    HALF: ClassVar[tuple[str, ...]] = ("atoms", "pools", "shares")  # the large ones: half precision is enough for them
-
     def __post_init__(self) -> None:
         for name, shape in self._shapes().items():
-            values = np.array(getattr(self, name), np.float16 if name in self.HALF else np.float32, order="C")
+            values = np.array(getattr(self, name), np.float32, order="C")
             if values.shape != shape or not np.isfinite(values).all():
                 raise ValueError(f"{name}: expected finite numbers of shape {shape}, got shape {values.shape}")
             values.flags.writeable = False
@@ -124,13 +122,17 @@ class TrainedSteps:
     __hash__ = None  # type: ignore[assignment]
 
     def arrays(self) -> dict[str, Array]:
-        """All of them by name: what a file holds."""
+        """All of them by name."""
         return {name: getattr(self, name) for name in self._shapes()}
+
+    def rounded(self) -> TrainedSteps:
+        """With the three large arrays in half precision, which loses nothing that shows and halves a file."""
+        return replace(self, **{name: getattr(self, name).astype(np.float16) for name in ("atoms", "pools", "shares")})
 
     def digest(self) -> str:
         """A name for all that a repair depends on."""
         words = f"{self.stride} {self.sigma[0]!r} {self.sigma[1]!r}"
-        return digest([array.astype(array.dtype.newbyteorder("<")) for array in self.arrays().values()], words)
+        return digest([array.astype("<f4") for array in self.arrays().values()], words)
 
     def at(self, sigma: float) -> list[Step]:
         """The steps at noise sigma.
@@ -149,13 +151,12 @@ class TrainedSteps:
         for t in range(len(self)):
             scale = self.scale[t] * factor(self.scale_exponents[t]) * np.float32(nearest / sigma)
             gain = np.float32(self.stride**2 / len(scale)) * factor(self.gain_exponents[t]) / scale**2
-            shared = gain[:, None] * self.shares[t].astype(np.float32) * factor(self.share_exponents[t])
             found.append(
                 Step(
-                    scale[:, None] * self.atoms[t].astype(np.float32),
+                    scale[:, None] * self.atoms[t],
                     gain * self.own[t],
-                    factor(self.pool_exponents[t])[:, None] * self.pools[t].astype(np.float32),
-                    shared,
+                    factor(self.pool_exponents[t])[:, None] * self.pools[t],
+                    gain[:, None] * self.shares[t] * factor(self.share_exponents[t]),
                     float(self.pull[t] * factor(self.pull_exponents[t])),
                 )
             )

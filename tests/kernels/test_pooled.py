@@ -17,7 +17,12 @@ NAMES = ("atoms", "own", "pools", "shares")
 def drawn(seed, shape):
     """Parameters of five atoms and two pools, an image and an adjoint, in double precision."""
     rng = np.random.default_rng(seed)
-    parameters = [rng.standard_normal((5, 12)) / 3, rng.standard_normal(5), rng.random((2, 5)), rng.standard_normal((5, 2))]
+    parameters = [
+        rng.standard_normal((5, 12)) / 3,
+        rng.standard_normal(5),
+        rng.random((2, 5)),
+        rng.standard_normal((5, 2)),
+    ]
     return parameters, *(rng.standard_normal((2, *shape)) * 3)
 
 
@@ -34,7 +39,10 @@ def test_the_fused_step_and_its_reverse_are_their_definition(shape, stride, seed
     def agree(fast, slow):
         np.testing.assert_allclose(fast, slow, rtol=1e-3, atol=2e-5 * max(1, np.abs(slow).max()))
 
-    agree(pooled.pooled_step(*single, pictures[0], PATCH, stride), reference.pooled_step(*parameters, image, PATCH, stride))
+    agree(
+        pooled.pooled_step(*single, pictures[0], PATCH, stride),
+        reference.pooled_step(*parameters, image, PATCH, stride),
+    )
     back, parts = pooled.pooled_reverse(*single, *pictures, PATCH, stride)
     wanted, exact = reference.pooled_reverse(*parameters, image, adjoint, PATCH, stride)
     for fast, slow in zip((back, *parts), (wanted, *exact), strict=True):

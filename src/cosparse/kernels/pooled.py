@@ -10,7 +10,7 @@ import numpy as np
 
 from cosparse.kernels.compiling import compiled
 from cosparse.kernels.elementary import gather, scatter
-from cosparse.kernels.fused import BAND, Double, Single
+from cosparse.kernels.fused import BAND, Single
 from cosparse.kernels.reference import fold_border, positions, replicate_rows
 from cosparse.kernels.threads import one_blas_thread, spread
 
@@ -53,8 +53,8 @@ def _step_band(  # type: ignore[no-untyped-def]
 
 @compiled
 def _reverse_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, own, pools, pooling, shares, sharing, pixels, adjoint, rows, columns, height, width, down, across,
-    change, by_atom, by_own, by_pool, by_share,
+    atoms, transposed, own, pools, pooling, shares, sharing, pixels, adjoint, rows, columns, height, width, down,
+    across, change, by_atom, by_own, by_pool, by_share,
 ):  # fmt: skip
     """The adjoint of :func:`_step_band` at `pixels`, applied to `adjoint`: by the pixels and by each parameter."""
     n, k = transposed.shape

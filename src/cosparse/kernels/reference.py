@@ -212,8 +212,8 @@ def pooled_reverse(
 ) -> tuple[Array, tuple[Array, ...]]:  # fmt: skip
     """The gradient of <:func:`pooled_step`, adjoint> by the image, and by atoms, own, pools and shares.
 
-    With w = Ω·(the adjoint's patch) the product is the sum of w·phi(z). It changes with gain g_i by w_i z_i, and so with
-    M through h by -h² Bᵀ(w z), which comes back to z as 2z Mᵀ of that.
+    With w = Ω·(the adjoint's patch) the product is the sum of w·phi(z). It changes with gain g_i by w_i z_i, and so
+    with M through h by -h² Bᵀ(w z), which comes back to z as 2z Mᵀ of that.
     """
     z, w = analyse(atoms, image, patch, stride), analyse(atoms, adjoint, patch, stride)
     phi, gain, h = influence(z, own, pools, shares)

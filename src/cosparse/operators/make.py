@@ -23,7 +23,8 @@ from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
 from cosparse.patches import sample_patches
 from cosparse.penalty import Penalty
-from cosparse.refinement.train import RefineKeywords, refine_operator
+from cosparse.refinement.train import refine_operator
+from cosparse.refinement.training import RefineKeywords
 
 HERE = Path(__file__).parent
 

@@ -165,7 +165,7 @@ def minimise(
 
 
 def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
-    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W(A s - y), each with numbers of its own."""
+    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W(A s - y), each with its own numbers."""
     from cosparse.kernels.pooled import pooled_step  # not before its use: the compiler comes with it
 
     image, stride = np.array(problem.start, np.float32), (problem.plan.stride, problem.plan.stride)
@@ -187,8 +187,9 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
 
 def _misfit_gradient(problem: Problem, image: Image) -> Image:
     """Aᵀ W(A s - y)."""
+    assert problem.data is not None
     if problem.measure is not None:
         residual = problem.measure.matvec(image.ravel()) - problem.data
         return np.asarray(problem.measure.rmatvec(residual).real.reshape(image.shape), np.float32)
     off = image - problem.data
-    return off if problem.trust is None else off * problem.trust
+    return np.asarray(off if problem.trust is None else off * problem.trust)

@@ -206,7 +206,7 @@ def _reported(found: Solution, A: Any, data: NDArray[Any], sigma: float, scale: 
     residual = float(np.sqrt(2 * terms.data)) / max(float(np.linalg.norm(data)), 1e-30)
     if np.iscomplexobj(data) and found.stop is not Stop.CALLBACK:
         _refuse_imaginary(A, image, data, residual, sigma)
-    held = found.minimised.bounds
+    held = None if found.minimised is None else found.minimised.bounds
     return Reconstruction(
         (image if held is None else image.clip(*held)) / np.float32(scale),
         found.energy,

@@ -1,5 +1,6 @@
 """Train an operator for the task it will be used for."""
 
-from cosparse.refinement.train import RefineProgress, RefineResult, refine_operator
+from cosparse.refinement.train import refine_operator
+from cosparse.refinement.training import RefineProgress, RefineResult
 
 __all__ = ["RefineProgress", "RefineResult", "refine_operator"]

@@ -32,6 +32,7 @@ from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked
 from cosparse.reconstruction.stages import trust
 from cosparse.reconstruction.tasks import TASKS
+from cosparse.refinement.parameters import RATES, Parameters
 
 Image = NDArray[np.float32]
 Gradient = NDArray[np.float64]
@@ -43,6 +44,7 @@ BORDER = 5  # pixels left out of the loss: what lies beyond a crop is not known 
 CONVERGED = {"denoise": 0.05, "inpaint": 0.01, "upscale": 0.005}
 ROUNDING = 1e-8  # a decrease, as a fraction of the energy, below which single precision finds nothing lower
 ITERATIONS = 400
+LOOSER = 6.0  # so much larger gradients end the repairs of validation: dB are settled long before hyper-gradients
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,43 @@ def hypergradient(crop: Crop, operator: AnalysisOperator) -> tuple[float, float,
     by_atom, by_weight = prior.sensitivity(repaired, answer)
     level = problem.plan.stages[-1].sigma
     return value, level, -energy.weight * by_atom, -energy.weight * by_weight
+
+
+@dataclass(frozen=True)
+class Bilevel:
+    """Training of atoms, weights and scales, as :func:`cosparse.refinement.train.refine_operator` runs it."""
+
+    start: AnalysisOperator
+    stride: int
+
+    rates = RATES
+    moments = (0.9, 0.99)
+    warm_up = 20
+
+    def begin(self) -> dict[str, Gradient]:
+        """The numbers that training starts with."""
+        return dict(vars(Parameters.of(self.start)))
+
+    def operator(self, parameters: dict[str, Gradient]) -> AnalysisOperator:
+        """The operator as tasks will use it: they take the stride it was trained at."""
+        return self.finished(parameters, {"stride": str(self.stride)})
+
+    def finished(self, parameters: dict[str, Gradient], provenance: dict[str, str]) -> AnalysisOperator:
+        """What training ends with."""
+        return Parameters(**parameters).operator(self.start.patch_shape, provenance)
+
+    def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
+        """As the task repairs it, nearly to convergence."""
+        return converged(crop, operator, looser=LOOSER)
+
+    def gradient(
+        self, parameters: dict[str, Gradient], operator: AnalysisOperator, crop: Crop
+    ) -> tuple[float, dict[str, Gradient]] | None:
+        """The loss of a crop, and its derivatives by all parameters; None where there are none."""
+        answer = hypergradient(crop, operator)
+        if answer is None or not all(np.isfinite(part).all() for part in answer):
+            return None
+        return answer[0], Parameters(**parameters).gradient(self.start.patch_shape, *answer[1:])
 
 
 def _seen(problem: Problem, direction: Image) -> Image:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from collections.abc import Callable, Iterable
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cosparse._version import __version__
 from cosparse.checkpoint import Resumable
@@ -18,131 +17,13 @@ from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.keywords import keywords_of, settled
 from cosparse.operator import AnalysisOperator, load_operator
 from cosparse.patches import grey_images
-from cosparse.refinement.bilevel import BORDER, Crop, Image, converged, hypergradient
-from cosparse.refinement.damage import TASKS, damage, draw
-from cosparse.refinement.parameters import RATES, Parameters
-from cosparse.refinement.training_state import TrainingState
+from cosparse.refinement.bilevel import BORDER, Bilevel, Crop, Image
+from cosparse.refinement.damage import damage, draw
+from cosparse.refinement.staged import Staged
+from cosparse.refinement.training import Model, RefineKeywords, RefineProgress, RefineResult, Training
+from cosparse.refinement.training_state import Arrays, TrainingState
 
 Images = ArrayLike | str | os.PathLike[str] | Iterable[Any]
-
-MOMENTS = (0.9, 0.99)  # of Adam
-WARM_UP = 20  # steps until the rates are reached
-CLIP = 3.0  # a crop's gradient is cut to so many times the median of its batch
-LOOSER = 6.0  # so much larger gradients end the repairs of validation: dB are settled long before hyper-gradients
-
-
-class RefineKeywords(TypedDict, total=False):
-    """The keywords of refine_operator as type checkers and editors see them: the fields of Training."""
-
-    task: str | Sequence[str]
-    sigma: float | Sequence[float] | NDArray[Any]
-    stride: int
-    steps: int
-    batch: int
-    crop: int
-    rate: float
-    validations: int
-    rng: int
-    data_range: float | None
-
-
-@dataclass(frozen=True)
-class Training:
-    """What to train for, and for how long; :func:`refine_operator` says what each means."""
-
-    task: str | Sequence[str] = "denoise"
-    sigma: float | Sequence[float] | NDArray[Any] = 25.0
-    stride: int = 2
-    steps: int = 1000
-    batch: int = 16
-    crop: int = 72
-    rate: float = 1.0
-    validations: int = 10
-    rng: int = 0
-    data_range: float | None = None
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """One or several."""
-        return (self.task,) if isinstance(self.task, str) else tuple(self.task)
-
-    @property
-    def levels(self) -> tuple[float, float]:
-        """The least and the largest noise, from one number of any kind or two."""
-        levels = np.asarray(self.sigma)
-        if levels.dtype.kind not in "iuf" or levels.shape not in ((), (2,)):
-            raise ValueError(f"sigma: expected a positive number, or two of them in order, got {self.sigma!r}")
-        return float(levels.flat[0]), float(levels.flat[-1])
-
-    def check(self, patch_shape: tuple[int, int]) -> None:
-        """Refuse what cannot be trained."""
-        for task in self.tasks or ("",):
-            if task not in TASKS:
-                raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
-        low, high = self.levels
-        if not 0 < low <= high < np.inf:
-            raise ValueError(f"sigma: expected a positive number, or two of them in order, got {(low, high)!r}")
-        if not 1 <= self.stride <= min(patch_shape):
-            raise ValueError(f"stride: must lie between 1 and the patch size {patch_shape}, got {self.stride!r}")
-        if not 0 < self.rate < np.inf:
-            raise ValueError(f"rate: must be a positive number, got {self.rate!r}")
-        for name, least in {"steps": 1, "batch": 1, "crop": 2 * BORDER + 2, "validations": 1}.items():
-            if getattr(self, name) < least:
-                raise ValueError(f"{name}: must be at least {least}, got {getattr(self, name)!r}")
-
-
-@dataclass(frozen=True)
-class RefineResult:
-    """A refined operator and how the training went.
-
-    Attributes
-    ----------
-    operator : AnalysisOperator
-        The one with the best validation.
-    psnr : float
-        That validation's.
-    steps : int
-        How many were taken.
-    dropped : int
-        Crops that had no derivative.
-    losses : tuple of float
-        The mean loss of every step.
-    validations : tuple of (int, float)
-        Steps, and the mean PSNR of the held-out images after each.
-    """
-
-    operator: AnalysisOperator
-    psnr: float
-    steps: int
-    dropped: int
-    losses: tuple[float, ...]
-    validations: tuple[tuple[int, float], ...]
-
-
-@dataclass(frozen=True)
-class RefineProgress:
-    """What a callback sees after every step.
-
-    Attributes
-    ----------
-    step, steps : int
-        Which one it was, and how many there will be.
-    loss : float
-        The step's mean loss.
-    psnr : float
-        The latest validation's.
-    """
-
-    step: int
-    steps: int
-    loss: float
-    psnr: float
-    _operator: Callable[[], AnalysisOperator]
-
-    @property
-    def operator(self) -> AnalysisOperator:
-        """The operator as it is now."""
-        return self._operator()
 
 
 @keywords_of(Training)
@@ -193,6 +74,12 @@ def refine_operator(
         Same seed, same images, same operator.
     data_range : float, optional
         The value that stands for white in `images` and `validation`, as for :func:`cosparse.sample_patches`.
+    stages : int, optional
+        Train so many steps of descent instead of an energy, each with atoms and potentials of its own: a staged
+        operator. Better and several times faster than a minimisation, but for denoising alone; five are a good number.
+        Where the operator has as many already, with as many pools, training goes on from them.
+    pools : int
+        Of the staged operator: how many energies, each of some atoms, its potentials look at.
     checkpoint : path, optional
         Where to keep the state of the run. If the file exists, the run continues from it and ends with the operator it
         would have had without the interruption.
@@ -207,7 +94,8 @@ def refine_operator(
     References
     ----------
     Y. Chen, R. Ranftl, T. Pock: Insights into analysis operator learning: from patch-based sparse models to higher
-    order MRFs. IEEE Transactions on Image Processing 23(3), 2014.
+    order MRFs. IEEE Transactions on Image Processing 23(3), 2014. Of the steps: Y. Chen, T. Pock: Trainable Nonlinear
+    Reaction Diffusion. IEEE Transactions on Pattern Analysis and Machine Intelligence 39(6), 2017.
 
     Examples
     --------
@@ -227,16 +115,17 @@ def refine_operator(
         return {
             **vars(training),
             "made": "refine_operator",
-            "version": 4,
+            "version": 5,
             "task": training.tasks,
             "sigma": training.levels,
             "start": start,
             "images": digest(seen) + digest(held_out),
         }
 
-    run = Resumable(checkpoint, TrainingState, "step", asked, lambda: TrainingState.begin(Parameters.of(start)))
+    model = _model(start, training)
+    run = Resumable(checkpoint, TrainingState, "step", asked, lambda: TrainingState.begin(model.begin(), model.rates))
     with run, one_blas_thread():
-        _train(run, start.patch_shape, training, seen, _trials(held_out, training), callback)
+        _train(run, model, training, seen, _trials(held_out, training), callback)
     state = run.state
     step, psnr = max(state.validations, key=lambda pair: pair[1])
     low, high = training.levels
@@ -252,13 +141,13 @@ def refine_operator(
         "validation": f"{psnr:.4f} dB at step {step}",
         "start": start.provenance.get("name", start.provenance.get("made", "given")),
     }
-    best = state.best.operator(start.patch_shape, provenance)
+    best = model.finished(state.best, provenance)
     return RefineResult(best, psnr, state.step, state.dropped, state.losses, state.validations)
 
 
 def _train(
     run: Resumable[TrainingState],
-    shape: tuple[int, int],
+    model: Model,
     training: Training,
     images: list[Image],
     trials: list[Crop],
@@ -269,57 +158,38 @@ def _train(
     moments = {round(k * steps / count) for k in range(1, count + 1)}
     ended = False
     if not run.state.validations:
-        run.reached(_validated(run.state, trials, shape, training))
+        run.reached(_validated(run.state, trials, model))
     while run.state.step < steps and not ended:
-        state = _advance(run.state, images, shape, training)
-        run.reached(_validated(state, trials, shape, training) if state.step in moments else state)
+        state = _advance(run.state, images, model, training)
+        run.reached(_validated(state, trials, model) if state.step in moments else state)
         if callback is not None:
-            ended = callback(_progress(run.state, shape, training)) is True
+            ended = callback(_progress(run.state, model, training)) is True
     if run.state.validations[-1][0] != run.state.step:
-        run.reached(_validated(run.state, trials, shape, training))
+        run.reached(_validated(run.state, trials, model))
 
 
-def _progress(state: TrainingState, shape: tuple[int, int], training: Training) -> RefineProgress:
+def _progress(state: TrainingState, model: Model, training: Training) -> RefineProgress:
     return RefineProgress(
         state.step, training.steps, state.losses[-1], state.validations[-1][1],
-        lambda: _in_use(state.parameters, shape, training),
+        lambda: model.operator(state.parameters),
     )  # fmt: skip
 
 
-def _advance(state: TrainingState, images: list[Image], shape: tuple[int, int], training: Training) -> TrainingState:
+def _advance(state: TrainingState, images: list[Image], model: Model, training: Training) -> TrainingState:
     """One step of Adam on a batch of crops. What is drawn depends on the seed and the step alone."""
-    parameters, batch, step = state.parameters, training.batch, state.step + 1
-    operator = _in_use(parameters, shape, training)
+    batch, operator = training.batch, model.operator(state.parameters)
     crops = _drawn(images, state.step, training)
 
-    def work(number: int) -> tuple[float, dict[str, NDArray[np.float64]]] | None:
-        answer = hypergradient(crops[number], operator)
-        if answer is None or not all(np.isfinite(part).all() for part in answer):
-            return None
-        return answer[0], parameters.gradient(shape, *answer[1:])
+    def work(number: int) -> tuple[float, Arrays] | None:
+        return model.gradient(state.parameters, operator, crops[number])
 
     # The longest first, so that no core waits for one begun last; added up in the order they were drawn in.
     order = sorted(range(batch), key=lambda number: -crops[number].sigma)
     found = dict(zip(order, spread(work, order), strict=True))
     results = [result for number in range(batch) if (result := found[number]) is not None]
-    dropped = state.dropped + batch - len(results)
-    if not results:
-        return dataclasses.replace(state, step=step, dropped=dropped, losses=(*state.losses, float("nan")))
-    norms = np.array([np.linalg.norm(gradient["coordinates"]) for _, gradient in results])
-    factors = np.minimum(1, CLIP * np.median(norms) / np.maximum(norms, 1e-30)) / len(results)
-    decay = 0.5 * (1 + np.cos(np.pi * state.step / training.steps)) * min(1, step / WARM_UP)
-    new, first, second = {}, {}, {}
-    for name, length in RATES.items():
-        gradient = sum(f * g[name] for f, (_, g) in zip(factors, results, strict=True))
-        first[name] = MOMENTS[0] * state.first[name] + (1 - MOMENTS[0]) * gradient
-        second[name] = MOMENTS[1] * state.second[name] + (1 - MOMENTS[1]) * gradient**2
-        mean = first[name] / (1 - MOMENTS[0] ** step)
-        size = np.sqrt(second[name] / (1 - MOMENTS[1] ** step))
-        new[name] = getattr(parameters, name) - decay * training.rate * length * mean / (size + 1e-12)
-    losses = (*state.losses, float(np.mean([value for value, _ in results])))
-    return dataclasses.replace(
-        state, parameters=Parameters(**new), first=first, second=second, step=step, dropped=dropped, losses=losses
-    )
+    decay = 0.5 * (1 + np.cos(np.pi * state.step / training.steps)) * min(1, (state.step + 1) / model.warm_up)
+    rates = {name: decay * training.rate * length for name, length in model.rates.items()}
+    return state.advanced(results, batch - len(results), rates, model.moments)
 
 
 def _drawn(images: list[Image], step: int, training: Training) -> list[Crop]:
@@ -334,13 +204,12 @@ def _drawn(images: list[Image], step: int, training: Training) -> list[Crop]:
     ]  # fmt: skip
 
 
-def _validated(state: TrainingState, crops: list[Crop], shape: tuple[int, int], training: Training) -> TrainingState:
+def _validated(state: TrainingState, crops: list[Crop], model: Model) -> TrainingState:
     """The state with the held-out images' PSNR, and the parameters if they are the best so far."""
-    operator = _in_use(state.parameters, shape, training)
+    operator = model.operator(state.parameters)
 
     def work(crop: Crop) -> float:
-        repaired = converged(crop, operator, looser=LOOSER)
-        error = (np.clip(repaired, 0, 255) - crop.truth)[BORDER:-BORDER, BORDER:-BORDER]
+        error = (np.clip(model.repaired(operator, crop), 0, 255) - crop.truth)[BORDER:-BORDER, BORDER:-BORDER]
         return float(10 * np.log10(255**2 / max(float(np.mean(error**2)), 1e-10)))
 
     reached = float(np.mean(spread(work, crops)))
@@ -350,9 +219,11 @@ def _validated(state: TrainingState, crops: list[Crop], shape: tuple[int, int], 
     )
 
 
-def _in_use(parameters: Parameters, shape: tuple[int, int], training: Training) -> AnalysisOperator:
-    """The operator as tasks will use it: they take the stride it was trained at."""
-    return parameters.operator(shape, {"stride": str(training.stride)})
+def _model(start: AnalysisOperator, training: Training) -> Model:
+    """What is trained: the operator's energy, or a sequence of steps."""
+    if training.stages is None:
+        return Bilevel(start, training.stride)
+    return Staged(start, training.stages, training.pools, training.stride, training.levels)
 
 
 def _trials(images: list[Image], training: Training) -> list[Crop]:

@@ -1,0 +1,197 @@
+"""Training the steps of a staged operator: what they give is compared with the truth, and that carried back.
+
+    s_0 = y,   s_t = s_(t-1) - Σ_p Ω_tᵀphi_t(Ω_t p) - pull_t·(s_(t-1) - y),   minimise mean ln(‖s_T - x‖² + c).
+
+Exact reverse mode by hand: with r_T the slope of the loss by s_T, each step in turn, from the last, has its own
+gradient and hands on r_(t-1) = r_t - J_tᵀ r_t - pull_t·r_t. What it needs of a step is `pooled_reverse`; the images on
+the way are kept, the responses computed again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.kernels.pooled import pooled_reverse, pooled_step
+from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.engine import solve
+from cosparse.refinement.bilevel import Crop, Image, loss
+from cosparse.refinement.parameters import zero_mean_basis
+from cosparse.trained_steps import REFERENCE_SIGMA, Step, TrainedSteps
+
+Array = NDArray[np.float64]
+
+# Steps of Adam. At twice these rates training diverges now and then, at half of them it is slower.
+RATES = {
+    "coordinates": 0.005, "own": 0.01, "roots": 0.01, "shares": 0.0075, "pull": 0.0025,
+    "scale_exponents": 0.01, "gain_exponents": 0.01, "pool_exponents": 0.01, "share_exponents": 0.01,
+    "pull_exponents": 0.01,
+}  # fmt: skip
+
+# A new sequence takes the noise away bit by bit: how much is left before each step, as a part of it, where the atoms'
+# responses count as large, in units of what is left, and which part of the small ones is taken away.
+LEFT = (1.0, 0.5, 0.35, 0.3, 0.25)
+LARGE = 4.0
+GAIN = (0.7, 0.5, 0.4, 0.35, 0.3)
+
+
+@dataclass(frozen=True)
+class StagedParameters:
+    """What training changes of the steps: see :class:`cosparse.trained_steps.TrainedSteps`.
+
+    Atoms are coordinates·basis, of which the scale is the norm times `unit`, which stays; pools are the squares of
+    `roots`. Everything is of the order of one or a tenth, as Adam likes it.
+    """
+
+    coordinates: Array
+    own: Array
+    roots: Array
+    shares: Array
+    pull: Array
+    scale_exponents: Array
+    gain_exponents: Array
+    pool_exponents: Array
+    share_exponents: Array
+    pull_exponents: Array
+    unit: Array
+
+    @classmethod
+    def of(cls, operator: AnalysisOperator, stages: int, pools: int) -> StagedParameters:
+        """Where training starts: the steps to denoise that the operator has, or new ones with its atoms in each."""
+        basis = zero_mean_basis(operator.patch_shape)
+        steps = operator.steps.get("denoise")
+        if steps is not None and (len(steps), steps.pools.shape[1]) == (stages, pools):
+            unit = np.exp(np.log(steps.scale.astype(float)).mean(axis=1))
+            norms = steps.scale / unit[:, None]
+            rest = {name: array.astype(float) for name, array in steps.arrays().items() if name in cls.__annotations__}
+            return cls(
+                coordinates=norms[:, :, None] * (steps.atoms.astype(float) @ basis.T),
+                roots=np.sqrt(steps.pools.astype(float)), unit=unit,
+                **rest | {"own": rest["own"] / norms**2, "shares": rest["shares"] / norms[:, :, None] ** 2},
+            )  # fmt: skip
+        return cls._begun(operator.matrix.astype(float) @ basis.T, stages, pools)
+
+    @classmethod
+    def _begun(cls, atoms: Array, stages: int, pools: int) -> StagedParameters:
+        """New steps: equal gains for all atoms; pools of a few atoms each, drawn at random, that give nothing yet."""
+        k, rng = len(atoms), np.random.default_rng(0)
+        atoms = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
+        left, gain = (np.array([row[min(t, len(row) - 1)] for t in range(stages)]) for row in (LEFT, GAIN))
+        roots = np.where(rng.random((pools, k)) < 0.08, 0.35, 0.05) * rng.uniform(0.5, 1.5, (pools, k))
+        zeros: dict[str, tuple[int, ...]] = {
+            "scale_exponents": (2, k),
+            "gain_exponents": (2, k),
+            "pool_exponents": (2, pools),
+        }
+        zeros |= {"share_exponents": (2, pools), "pull_exponents": (2,), "shares": (k, pools)}
+        begun = {name: np.zeros((stages, *shape)) for name, shape in zeros.items()}
+        begun["scale_exponents"][:, 0] = -1.0  # what counts as large goes with the noise
+        return cls(
+            coordinates=np.repeat(atoms[None], stages, axis=0), own=np.repeat(gain[:, None], k, axis=1),
+            roots=np.repeat(roots[None], stages, axis=0), pull=np.full(stages, 0.05),
+            unit=1 / (LARGE * REFERENCE_SIGMA * left), **begun,
+        )  # fmt: skip
+
+    def steps(self, patch_shape: tuple[int, int], stride: int, sigma: tuple[float, float]) -> TrainedSteps:
+        """The steps these numbers stand for."""
+        atoms = self.coordinates @ zero_mean_basis(patch_shape)
+        norms = np.linalg.norm(atoms, axis=2)
+        rest = {name: value for name, value in vars(self).items() if name.endswith("exponents")}
+        return TrainedSteps(
+            atoms / norms[:, :, None], norms * self.unit[:, None], self.own * norms**2, self.roots**2,
+            self.shares * norms[:, :, None] ** 2, self.pull, **rest, stride=stride, sigma=sigma,
+        )  # fmt: skip
+
+    def gradient(
+        self, t: int, step: Step, sigma: float, by_step: tuple[Array, Array, Array, Array, float], stride: int
+    ) -> dict[str, Array]:
+        """The chain rule: derivatives by step t as it is at noise sigma, carried over to these numbers.
+
+        Those by the atoms are given by their coordinates.
+        """
+        x = np.log(sigma / REFERENCE_SIGMA)
+        powers = np.array([x, x * x])
+
+        def factor(name: str) -> Array:
+            return np.asarray(np.exp(np.tensordot(powers, getattr(self, name)[t], (0, 0))))
+
+        by_coordinate, by_own, by_pool, by_share, by_pull = by_step
+        scale = self.unit[t] * factor("scale_exponents")
+        weighted = by_share * step.shares
+        by_scale = scale * np.einsum("ij,ij->i", by_coordinate, self.coordinates[t])
+        by_gain = by_own * step.own + weighted.sum(axis=1)
+        part = stride**2 / len(scale) * factor("gain_exponents") / scale**2  # what own and shares are times in a step
+        return {
+            "coordinates": scale[:, None] * by_coordinate,
+            "own": part * by_own,
+            "roots": 2 * self.roots[t] * factor("pool_exponents")[:, None] * by_pool,
+            "shares": part[:, None] * factor("share_exponents") * by_share,
+            "pull": np.asarray(factor("pull_exponents") * by_pull),
+            "scale_exponents": np.outer(powers, by_scale - 2 * by_gain),
+            "gain_exponents": np.outer(powers, by_gain),
+            "pool_exponents": np.outer(powers, np.einsum("ij,ij->i", by_pool, step.pools)),
+            "share_exponents": np.outer(powers, weighted.sum(axis=0)),
+            "pull_exponents": powers * by_pull * step.pull,
+        }
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Training of steps, as :func:`cosparse.refinement.train.refine_operator` runs it."""
+
+    start: AnalysisOperator
+    stages: int
+    pools: int
+    stride: int
+    sigma: tuple[float, float]
+
+    rates = RATES
+    moments = (0.9, 0.997)
+    warm_up = 100
+
+    def begin(self) -> dict[str, Array]:
+        """The numbers that training starts with."""
+        return dict(vars(StagedParameters.of(self.start, self.stages, self.pools)))
+
+    def operator(self, parameters: dict[str, Array]) -> AnalysisOperator:
+        """The operator as tasks will use it: that of the start, with these steps."""
+        steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, self.sigma)
+        return dataclasses.replace(self.start, steps={**self.start.steps, "denoise": steps})
+
+    def finished(self, parameters: dict[str, Array], provenance: dict[str, str]) -> AnalysisOperator:
+        """What training ends with; the provenance of the operator stays, that of its steps is beside it."""
+        operator = self.operator(parameters)
+        told = {f"steps: {name}": word for name, word in provenance.items()}
+        rounded = {**operator.steps, "denoise": operator.steps["denoise"].rounded()}
+        return dataclasses.replace(operator, steps=rounded, provenance={**self.start.provenance, **told})
+
+    def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
+        """As the task repairs it."""
+        return solve(crop.problem(operator)).image
+
+    def gradient(
+        self, parameters: dict[str, Array], operator: AnalysisOperator, crop: Crop
+    ) -> tuple[float, dict[str, Array]]:
+        """The loss of a crop, and its derivatives by all parameters."""
+        steps, place = operator.steps["denoise"].at(crop.sigma), (operator.patch_shape, (self.stride, self.stride))
+        images = [crop.measured]
+        for step in steps:
+            before = images[-1]
+            images.append(
+                before - pooled_step(*step[:4], before, *place) - np.float32(step.pull) * (before - crop.measured)
+            )
+        value, slope = loss(images.pop(), crop.truth, crop.sigma)
+        numbers, basis = StagedParameters(**parameters), zero_mean_basis(operator.patch_shape)
+        found = []
+        for t in range(self.stages - 1, -1, -1):
+            step, image = steps[t], images[t]
+            back, parts = pooled_reverse(*step[:4], image, slope, *place)
+            by_atom, by_own, by_pool, by_share = (-part.astype(float) for part in parts)
+            by_pull = -float(np.vdot(slope, image - crop.measured))
+            by_step = by_atom @ basis.T, by_own, by_pool, by_share, by_pull
+            found.append(numbers.gradient(t, step, crop.sigma, by_step, self.stride))
+            slope = np.float32(1 - step.pull) * slope - back
+        return value, {name: np.stack([one[name] for one in reversed(found)]) for name in RATES}

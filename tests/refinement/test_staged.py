@@ -1,0 +1,113 @@
+"""Training steps: their gradient against differences and another derivation, what they gain, how they go on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import cosparse
+from cosparse import AnalysisOperator, refine_operator
+from cosparse.kernels import reference
+from cosparse.refinement import bilevel
+from cosparse.refinement.damage import damage
+from cosparse.refinement.staged import RATES, Staged, StagedParameters
+
+SMALL = {"sigma": (10.0, 40.0), "stages": 2, "pools": 3, "steps": 12, "batch": 4, "crop": 32, "validations": 2}
+
+
+def shaken(operator, stages=3, pools=4, seed=0):
+    """Numbers away from the start, where pools give nothing and all atoms are alike."""
+    rng = np.random.default_rng(seed)
+    numbers = vars(StagedParameters.of(operator, stages, pools))
+    return {
+        name: value + (0.1 * rng.standard_normal(value.shape) if name in RATES else 0)
+        for name, value in numbers.items()
+    }
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_the_gradient_of_the_loss_against_differences(name, photograph):
+    start = AnalysisOperator.dct(3)
+    model = Staged(start, 3, 4, 2, (10.0, 40.0))
+    crop = damage(photograph[10:34, 20:46].astype(np.float32), "denoise", 14.0, np.random.default_rng(0))
+    numbers = shaken(start)
+    _, gradient = model.gradient(numbers, model.operator(numbers), crop)
+    direction = np.random.default_rng(1).standard_normal(numbers[name].shape)
+
+    def value(length):
+        moved = numbers | {name: numbers[name] + length * direction}
+        return bilevel.loss(model.repaired(model.operator(moved), crop), crop.truth, crop.sigma)[0]
+
+    step = 1e-2  # the images are single precision: shorter ones drown in rounding
+    slope = (8 * (value(step) - value(-step)) - (value(2 * step) - value(-2 * step))) / (12 * step)
+    scale = np.linalg.norm(gradient[name]) * np.linalg.norm(direction) / np.sqrt(direction.size)
+    assert abs(slope - np.vdot(gradient[name], direction)) < 0.02 * scale
+
+
+def test_the_same_training_step_as_by_forward_derivatives(photograph):
+    """Another derivation: the change of the image along one direction of all parameters, carried forward."""
+    start, sigma = AnalysisOperator.dct(3), 14.0
+    model = Staged(start, 2, 3, 2, (10.0, 40.0))
+    crop = damage(photograph[10:28, 20:40].astype(np.float32), "denoise", sigma, np.random.default_rng(0))
+    numbers = shaken(start, 2, 3)
+    rng = np.random.default_rng(2)
+    direction = {name: rng.standard_normal(numbers[name].shape) for name in RATES}
+
+    def path(length):
+        moved = numbers | {name: numbers[name] + length * direction[name] for name in RATES}
+        image = noisy = crop.measured.astype(float)
+        for step in model.operator(moved).steps["denoise"].at(sigma):
+            arrays = [array.astype(float) for array in step[:4]]
+            image = image - reference.pooled_step(*arrays, image, (3, 3), (2, 2)) - step.pull * (image - noisy)
+        return image
+
+    step = 1e-3
+    change = (8 * (path(step) - path(-step)) - (path(2 * step) - path(-2 * step))) / (12 * step)
+    _, slope = bilevel.loss(path(0).astype(np.float32), crop.truth, sigma)
+    _, gradient = model.gradient(numbers, model.operator(numbers), crop)
+    by_reverse = sum(np.vdot(gradient[name], direction[name]) for name in RATES)
+    assert by_reverse == pytest.approx(float(np.vdot(slope, change)), rel=5e-3)
+
+
+@pytest.fixture(scope="module")
+def trained(photograph):
+    return refine_operator(AnalysisOperator.dct(4), [photograph], validation=[photograph.T], **SMALL)
+
+
+def test_training_gains_and_gives_a_staged_operator(trained):
+    steps = trained.operator.steps["denoise"]
+    assert (len(steps), steps.atoms.shape, steps.pools.shape) == (2, (2, 15, 16), (2, 3, 15))
+    assert steps.sigma == (10.0, 40.0) and steps.stride == 2
+    assert trained.psnr > trained.validations[0][1] + 0.04
+    assert trained.operator.provenance["steps: sigma"] == "10 to 40"
+
+
+@pytest.mark.slow
+def test_stopped_and_taken_up_again_to_the_bit(photograph, trained, tmp_path):
+    def interrupt(progress):
+        if progress.step == 5:
+            raise KeyboardInterrupt
+
+    arguments = {"validation": [photograph.T], "checkpoint": tmp_path / "run", **SMALL}
+    with pytest.raises(KeyboardInterrupt, match="step 5"):
+        refine_operator(AnalysisOperator.dct(4), [photograph], callback=interrupt, **arguments)
+    with cosparse.limit_threads(1):
+        result = refine_operator(AnalysisOperator.dct(4), [photograph], **arguments)
+    assert result.operator == trained.operator and result.losses == trained.losses
+
+
+def test_training_goes_on_from_steps_that_are_there(photograph, trained):
+    again = StagedParameters.of(trained.operator, 2, 3).steps((4, 4), 2, (10.0, 40.0))
+    for name, array in trained.operator.steps["denoise"].arrays().items():
+        np.testing.assert_allclose(getattr(again, name), array, rtol=2e-3, atol=2e-5)
+    begun = StagedParameters.of(dataclasses.replace(trained.operator, steps={}), 2, 3)
+    assert not begun.shares.any()
+
+
+def test_only_denoising_is_trained_in_steps(photograph):
+    with pytest.raises(ValueError, match="stages: .*denoising alone"):
+        refine_operator(AnalysisOperator.dct(4), [photograph], task="inpaint", stages=3)
+    with pytest.raises(ValueError, match="stages: must be at least 1"):
+        refine_operator(AnalysisOperator.dct(4), [photograph], stages=0)
