@@ -145,7 +145,7 @@ class TrainedSteps:
         powers = np.array([x, x * x], np.float32)
 
         def factor(exponents: Array) -> Array:
-            return np.exp(np.tensordot(powers, exponents, (0, 0)))
+            return np.asarray(np.exp(np.tensordot(powers, exponents, (0, 0))))
 
         found = []
         for t in range(len(self)):

@@ -14,9 +14,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.operator import REFERENCE_SIGMA, AnalysisOperator
+from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
 from cosparse.penalty import Penalty
+from cosparse.trained_steps import REFERENCE_SIGMA
 
 Quality = Literal["fast", "balanced", "best"]
 QUALITIES: tuple[str, ...] = get_args(Quality)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.operator import REFERENCE_SIGMA, AnalysisOperator, cosine_atoms
+from cosparse.operator import AnalysisOperator, cosine_atoms
 from cosparse.penalty import Penalty
 from cosparse.reconstruction.stages import as_refined
+from cosparse.trained_steps import REFERENCE_SIGMA
 
 Array = NDArray[np.float64]
 
