@@ -138,7 +138,8 @@ class TrainedSteps:
         """The steps at noise sigma.
 
         With less or more noise than was trained for, they are those of the nearest that was, for the image times a
-        factor that brings it there: as if the picture had more or less contrast.
+        factor that brings it there: as if the picture had more or less contrast. What rounding left of the atoms' means
+        is taken off.
         """
         nearest = min(max(sigma, self.sigma[0]), self.sigma[1])
         x = np.float32(np.log(nearest / REFERENCE_SIGMA))
@@ -153,7 +154,7 @@ class TrainedSteps:
             gain = np.float32(self.stride**2 / len(scale)) * factor(self.gain_exponents[t]) / scale**2
             found.append(
                 Step(
-                    scale[:, None] * self.atoms[t],
+                    scale[:, None] * (self.atoms[t] - self.atoms[t].mean(axis=1, keepdims=True)),
                     gain * self.own[t],
                     factor(self.pool_exponents[t])[:, None] * self.pools[t],
                     gain[:, None] * self.shares[t] * factor(self.share_exponents[t]),
