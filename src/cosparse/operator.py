@@ -20,6 +20,8 @@ from cosparse.operator_file import FORMAT
 from cosparse.penalty import Penalty
 from cosparse.trained_steps import REFERENCE_SIGMA, TrainedSteps
 
+STAGED = "staged"  # the shipped operator that tasks take if none is named
+
 
 @dataclass(frozen=True, eq=False)
 class AnalysisOperator:
@@ -302,8 +304,8 @@ def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisO
     Parameters
     ----------
     name_or_path : str or path
-        "default" (refined for repairs), "goal" or "goal-large" (learned the paper's way); or a file that
-        :meth:`AnalysisOperator.save` wrote.
+        "default" (refined for repairs), "staged" (the same, with trained steps for denoising), "goal" or "goal-large"
+        (learned the paper's way); or a file that :meth:`AnalysisOperator.save` wrote.
 
     Returns
     -------
@@ -327,11 +329,11 @@ def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisO
 
 
 def chosen_operator(operator: AnalysisOperator | str | None) -> AnalysisOperator:
-    """The operator itself, or a shipped or saved one by its name; None is the default one, read once."""
+    """The operator itself, or a shipped or saved one by its name; None is the staged one, read once."""
     if isinstance(operator, AnalysisOperator):
         return operator
     if operator is None:
-        return _default()
+        return _staged()
     if not isinstance(operator, str | os.PathLike):
         raise ValueError(
             f"operator: expected an AnalysisOperator, a shipped one's name or a file, got {type(operator).__name__}; "
@@ -341,8 +343,8 @@ def chosen_operator(operator: AnalysisOperator | str | None) -> AnalysisOperator
 
 
 @cache
-def _default() -> AnalysisOperator:
-    return load_operator("default")
+def _staged() -> AnalysisOperator:
+    return load_operator(STAGED)
 
 
 def shipped_operators() -> tuple[str, ...]:

@@ -185,5 +185,8 @@ def test_a_stack_written_by_others(run):
     expected = [cosparse.denoise(page, quality="fast", operator="goal") for page in pages]
     np.testing.assert_array_equal(read_image("stack.denoised.tif").pixels, expected)
     (record,) = run("denoise", "stack.tif", "--json", "--quality", "fast", "--sigma", 20, "--force")
+    assert record["weight"] is None and record["energy"] is None and "weights" not in record  # trained steps have none
+    again = "--operator", "default", "--force"
+    (record,) = run("denoise", "stack.tif", "--json", "--quality", "fast", "--sigma", 20, *again)
     assert record["sigma"] == 20 and "sigmas" not in record
     assert record["weight"] == 1 and "weights" not in record

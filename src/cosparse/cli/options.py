@@ -12,7 +12,7 @@ from typer import Argument, CallbackParam, Option
 from cosparse.cli.console import UsageProblem
 from cosparse.cli.mask_option import MaskOption
 from cosparse.io.formats import SUFFIXES
-from cosparse.operator import AnalysisOperator, load_operator
+from cosparse.operator import STAGED, AnalysisOperator, load_operator
 from cosparse.reconstruction.request import Task
 
 
@@ -75,7 +75,7 @@ class Shared:
 
     paths: Paths
     output: Output = None
-    operator: Operator = "default"
+    operator: Operator = STAGED
     weight: Weight = None
     quality: Level = Quality.balanced
     format: Format = None

@@ -38,8 +38,9 @@ class Tally:
         self.pages = progress.pages
         if not progress.second_pass:  # its parts are no iterations of the energy
             self.iterations += 1
-            self.energies[progress.page, progress.plane] = progress.energy
-            self._weights.setdefault(progress.page, {})[progress.plane] = progress.weight
+            if not math.isnan(progress.energy):  # trained steps have none
+                self.energies[progress.page, progress.plane] = progress.energy
+                self._weights.setdefault(progress.page, {})[progress.plane] = progress.weight
         now = time.monotonic()
         if not self.bar.shown or now - self.drawn < SECONDS:
             return
@@ -49,24 +50,24 @@ class Tally:
         self.bar.update(min(part, 1.0), self.figure(progress))
 
     def figure(self, progress: Progress) -> str:
-        """How good the page at work is so far: against the truth, or else as an energy, plane by plane."""
+        """How good the page at work is so far: against the truth, or else as an energy, if it has one."""
         page = f"page {progress.page + 1}/{progress.pages}: " if progress.pages > 1 else ""
         if self.truth is None:
-            return f"{page}energy {progress.energy:.4g}"
+            return page.removesuffix(": ") if math.isnan(progress.energy) else f"{page}energy {progress.energy:.4g}"
         truth = self.truth[progress.page] if progress.pages > 1 else self.truth
         return f"{page}{psnr(truth, progress.image, data_range=255):.2f} dB"
 
     @property
-    def energy(self) -> float:
-        """Of all planes together."""
-        return float(sum(self.energies.values()))
+    def energy(self) -> float | None:
+        """Of all planes together; None if there was none."""
+        return float(sum(self.energies.values())) if self.energies else None
 
     @property
     def weights(self) -> list[Weight]:
         """The weight of the prior that the last stage used, page by page.
 
         A number where it was the same for all planes, else a list: of luma and the two opponent colours. None where
-        there was nothing to repair.
+        there was nothing to repair, or steps were taken that have no weight.
         """
         pages = (self._weights.get(page) for page in range(self.pages))
         return [None if planes is None else _alike(list(planes.values())) for planes in pages]

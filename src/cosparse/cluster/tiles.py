@@ -160,9 +160,12 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     """
     task, second = TASKS[work.task], request.second_pass
     patch = work.options["operator"].patch_shape
-    stride = request.problems()[0].plan.stride  # which does not depend on the noise
+    problem = request.problems()[0]
+    stride = problem.plan.stride  # which does not depend on the noise
     unit = math.lcm(min(stride, *patch), task.unit, second.step if second else 1)
-    pixels = task.reach * max(patch) + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
+    pixels = max(task.reach, len(problem.steps)) * max(patch) + 2 * max(
+        np.shape(work.options.get("kernel", ())), default=0
+    )
     # Similar patches from further off count for little.
     more = 2 * second.passes * second.size if second else 0
     reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))

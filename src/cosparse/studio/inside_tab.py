@@ -18,6 +18,7 @@ from cosparse.studio.session import Session
 
 MAP_PIXELS = 70_000  # every atom answers at every pixel at once: 70 MB for 128 atoms
 NO_PICTURE = '<div class="placeholder">Choose a picture in Repair, and see here where the operator responds.</div>'
+NO_ENERGY = '<div class="placeholder">Trained steps minimise no energy; the operator "default" does.</div>'
 NO_RUN = '<div class="placeholder">Repair a picture, and see here how its energy fell.</div>'
 
 
@@ -56,13 +57,14 @@ class InsideTab:
         )
         curve = chart.line(operator.singular_values.tolist(), x="number", y="singular value", zero=True)
         energies = session.result.energies if session.result else []
+        nothing = NO_ENERGY if session.result else NO_RUN
         return {
             self.operator: gr.update(choices=operator_choices(session)),
             self.status: "",
             self.atoms: chart.atoms(operator, "From smooth to fine; grey is zero."),
             self.values: chart.captioned(curve, said),
             self.map: _maps(session, operator),
-            self.energy: chart.line(energies, x="iteration", y="energy") or NO_RUN,
+            self.energy: chart.line(energies, x="iteration", y="energy") or nothing,
         }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-from cosparse.operator import load_operator, shipped_operators
+from cosparse.operator import STAGED, load_operator, shipped_operators
 from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.log import LOG
 from cosparse.studio.session import Session, Visitors
@@ -118,7 +118,7 @@ def sentence(error: Exception) -> str:
 
 def operator_menu(elem_id: str) -> Any:
     """What chooses an operator."""
-    return gr.Dropdown(operator_choices(), value="default", label="Operator", elem_id=elem_id)
+    return gr.Dropdown(operator_choices(), value=STAGED, label="Operator", elem_id=elem_id)
 
 
 def operator_choices(session: Session | None = None) -> list[tuple[str, str]]:

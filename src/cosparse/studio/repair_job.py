@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,7 +28,7 @@ class Closeness:
 
 @dataclass(frozen=True, eq=False)
 class PageResult:
-    """A repaired picture, and the energy as it fell (of the brightness, where in colour)."""
+    """A repaired picture, and the energy as it fell, if there was one (of the brightness, where in colour)."""
 
     picture: Picture
     energies: list[float]
@@ -71,7 +72,7 @@ def full(source: Source, job: Job, report: Report) -> PageResult:
     energies: list[float] = []
 
     def watch(progress: Progress) -> bool:
-        if progress.plane == 0 and not progress.second_pass:
+        if progress.plane == 0 and not progress.second_pass and not math.isnan(progress.energy):
             energies.append(progress.energy)
         return report(progress)
 

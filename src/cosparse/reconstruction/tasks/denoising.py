@@ -30,12 +30,14 @@ def denoise(
 ) -> NDArray[Any]:
     """Remove Gaussian noise.
 
-    Minimises the paper's Eq. (49) with A the identity,
+    With an operator that has trained steps, as the one that is taken if none is named, takes those: see
+    :class:`cosparse.trained_steps.TrainedSteps`. With any other, or if a `weight` is given, minimises the paper's
+    Eq. (49) with A the identity,
 
         ½‖s - y‖² + b(s) + lambda·g(s),
 
-    where g is the sparsity of all patches under the operator and b keeps values within their bounds, and then lets
-    patches that have come out similar help each other: see :func:`cosparse.reconstruction.second_pass.filter_groups`.
+    where g is the sparsity of all patches under the operator and b keeps values within their bounds. Then lets patches
+    that have come out similar help each other: see :func:`cosparse.reconstruction.second_pass.filter_groups`.
 
     Parameters
     ----------
@@ -44,13 +46,14 @@ def denoise(
     sigma : float, optional
         Standard deviation of the noise in the image's own units; estimated if not given, for every page of a stack.
     operator : AnalysisOperator or str, optional
-        The prior; a shipped operator's name, an operator file, or "default".
+        The prior; a shipped operator's name or an operator file. "default" has no steps: its results are minimisers.
     weight : float, optional
-        lambda, a factor on the weights that the operator has for this noise; 1 is as it is.
+        lambda, a factor on the weights that the operator has for this noise; 1 is as it is. Asks for the energy.
     quality : {"fast", "balanced", "best"}
         How much effort.
     grouping : bool
-        False returns the minimiser of the energy, without the second pass over groups of similar patches.
+        False returns what the steps give, or the minimiser of the energy, without the second pass over groups of
+        similar patches.
     bounds : "auto", None or (low, high)
         Between which values the result lies, in the image's units; None on one side of a pair leaves it open. "auto":
         what the type of whole numbers can hold; for floats 0 and `data_range` if the image lies there but for its
@@ -90,7 +93,7 @@ def denoise(
 def pose(channel: Channel, asked: Asked) -> Problem:
     """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y; or the steps of a staged operator, from y itself."""
     sigma = asked.sigma * channel.gain
-    steps = asked.operator.steps.get("denoise")
+    steps = asked.operator.steps.get(f"denoise {asked.quality}", asked.operator.steps.get("denoise"))
     if steps is not None and asked.weight is None:
         none = Plan((), steps.stride)
         return Problem(asked.operator, none, channel.plane, channel.plane, steps=tuple(steps.at(sigma)))
