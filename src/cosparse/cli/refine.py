@@ -28,6 +28,8 @@ def refine(
     crop: Annotated[int, typer.Option(metavar="N", help="Their side, in pixels.")] = 72,
     stride: Annotated[int, typer.Option(metavar="N", help="Distance of patches, as in use.")] = 2,
     rate: Annotated[float, typer.Option(metavar="X", help="Factor on the steps' length; 0.4 for 12x12.")] = 1.0,
+    stages: Annotated[int | None, typer.Option(metavar="N", help="Train so many steps instead of an energy.")] = None,
+    pools: Annotated[int, typer.Option(metavar="N", help="Energies that their potentials look at.")] = 64,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same operator.", min=0)] = 0,
     checkpoint: Annotated[str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
@@ -44,7 +46,7 @@ def refine(
     start, levels = _start(operator), _levels(sigma)
     reading = read_pictures(images, seed, data_range)
     started = time.perf_counter()
-    options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "checkpoint")
+    options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "stages", "pools", "checkpoint")
     with explained(checkpoint, options), View("step", steps, _rows) as view:
         result = cosparse.refine_operator(
             start,
@@ -56,6 +58,8 @@ def refine(
             batch=batch,
             crop=crop,
             rate=rate,
+            stages=stages,
+            pools=pools,
             rng=seed,
             data_range=255,
             checkpoint=checkpoint,
