@@ -28,7 +28,7 @@ def test_rounded_steps_take_half_the_bytes_and_come_back_equal(staged, tmp_path)
         operator.save(tmp_path / f"{name}.safetensors")
         assert cosparse.load_operator(tmp_path / f"{name}.safetensors") == operator
         sizes.append((tmp_path / f"{name}.safetensors").stat().st_size)
-    assert sizes[1] - sizes[0] == 2 * steps.shares.size
+    assert sizes[1] - sizes[0] == pytest.approx(2 * steps.shares.size, abs=64)  # the header is padded
 
 
 @pytest.mark.parametrize(
