@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from cosparse.optimize.interpolating import DOUBT, Interpolation, between
@@ -154,11 +155,6 @@ class State:
     evaluations: int
     values: tuple[float, ...]
 
-    @property
-    def interpolated(self) -> bool:
-        """Whether the base is not the last trial: nothing has been evaluated there."""
-        return self.step.length != self.step.trial
-
 
 def begin(objective: Objective, geometry: Geometry, point: Array) -> State:
     """The state before the first iteration: H = -G."""
@@ -196,15 +192,13 @@ def advance(objective: Objective, geometry: Geometry, held: list[State], setting
     state = held[0]
     first = state.guess or settings.first_step or 1 / math.sqrt(state.square)
     rule, trial, evaluations = settings.line_search, None, state.evaluations
-
-    def look(t: float) -> Trial:
-        return _trial(objective, geometry, held[0], t)
-
+    interpolated = state.step.length != state.step.trial  # nothing has been evaluated at the base
+    look = partial(_trial, objective, geometry, held)
     if state.square > 0:  # else on one line all the way, where nothing more can be told from slopes
-        limit = DOUBT if state.interpolated else rule.trials
+        limit = DOUBT if interpolated else rule.trials
         trial, count = search(rule, look, state.value, state.slope, first, limit)
         evaluations += count
-    if trial is None and state.interpolated:  # misled by a parabola: again from the last trial
+    if trial is None and interpolated:  # misled by a parabola: again from the last trial
         again = begin(objective, geometry, state.point)
         state = held[0] = replace(again, value=state.value, iteration=state.iteration, values=state.values)
         trial, count = search(rule, look, state.value, state.slope, first, rule.trials)
@@ -214,8 +208,9 @@ def advance(objective: Objective, geometry: Geometry, held: list[State], setting
     return held.pop() if trial is None else _moved(geometry, held, trial, settings)
 
 
-def _trial(objective: Objective, geometry: Geometry, state: State, t: float) -> Trial:
-    """The point `t` directions from the base, and what is there."""
+def _trial(objective: Objective, geometry: Geometry, held: list[State], t: float) -> Trial:
+    """The point `t` directions from the base of the state that is held, and what is there."""
+    state = held[0]
     point = geometry.step(state.base, state.direction, t)
     value, gradient = objective(point)
     direction = geometry.transport(state.direction, state.base, state.direction, t)
