@@ -123,37 +123,23 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Everything the next iteration depends on.
+    """Everything the next iteration depends on."""
 
-    Attributes
-    ----------
-    point, value, norm
-        The last accepted trial, its value and the norm of its gradient.
-    base, gradient, square
-        Where the next search starts, the gradient there and its square.
-    direction, slope, beta, guess
-        Along which, with what slope at the base, made with which beta, and how long the first trial is (0: not known).
-    step, change
-        The last iteration's numbers, and how far its trial was from its base.
-    iteration, evaluations, values
-        How many, and the values at the start and after every iteration.
-    """
-
-    point: Array
-    value: float
-    norm: float
-    base: Array
-    gradient: Array
-    square: float
-    direction: Array
-    slope: float
-    beta: float | None
-    guess: float
-    step: Step
-    change: float
-    iteration: int
-    evaluations: int
-    values: tuple[float, ...]
+    point: Array  # the last accepted trial
+    value: float  # there
+    norm: float  # of the gradient there
+    base: Array  # where the next search starts
+    gradient: Array  # at the base
+    square: float  # of that gradient
+    direction: Array  # along which the next search goes
+    slope: float  # along it, at the base
+    beta: float | None  # with which it was made
+    guess: float  # how long the first trial is; 0: not known
+    step: Step  # the last iteration's numbers
+    change: float  # how far its trial was from its base
+    iteration: int  # how many there were
+    evaluations: int  # of the objective
+    values: tuple[float, ...]  # at the start and after every iteration
 
 
 def begin(objective: Objective, geometry: Geometry, point: Array) -> State:

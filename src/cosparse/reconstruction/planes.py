@@ -49,10 +49,8 @@ class Caller:
         """A noise level in the caller's units as one on 0..255."""
         return sigma * 255.0 / self.data_range
 
-    def working_bounds(self, bounds: Pair | None) -> Pair | None:
+    def working_bounds(self, bounds: Pair) -> Pair:
         """Bounds in the caller's units as those of the planes at work."""
-        if bounds is None:
-            return None
         low, high = (self.scale(end - self.offset) for end in bounds)
         return low, high
 
@@ -140,7 +138,6 @@ def page_bounds(
         return [pair] * len(working)
     white = (0.0, caller.data_range)
     at_work = caller.working_bounds(white)
-    assert at_work is not None
     knowns = [None] * len(working) if known is None else list(known)
     return [
         white if Extremes.of(page, own).within(at_work, level) else None

@@ -168,7 +168,8 @@ class Request:
         return result if self.finish is None else self.finish(result)
 
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
-        return take_apart(self.pages[number], self.caller.working_bounds(self.limits[number]))
+        bounds = self.limits[number]
+        return take_apart(self.pages[number], bounds and self.caller.working_bounds(bounds))
 
     def _repaired(self, number: int, watch: Watch, descend: Descend) -> Plane:
         asked = self.asked[number]
