@@ -65,8 +65,7 @@ def sample_patches(
 
     References
     ----------
-    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
-    Transactions on Image Processing 22(6), 2013, section V-B.
+    Hawe, Kleinsteuber, Diepold: Analysis Operator Learning and Its Application..., IEEE TIP 22(6), 2013, section V-B.
 
     Examples
     --------

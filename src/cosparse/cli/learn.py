@@ -69,7 +69,8 @@ def learn(
         patches: Any
         if scheduler:
             client = stack.enter_context(connected(scheduler))
-            patches = _on_workers(client, images, size, count, data_range, seed)
+            paths, most = [os.path.abspath(image) for image in images], COUNT if count is None else count
+            patches = cosparse.cluster.sample_patches(paths, size, most, client=client, data_range=data_range, rng=seed)
             problems.extend(patches.problems)
         elif count is not None:
             patches = cosparse.sample_patches(reading.pictures, size, count, rng=seed, data_range=255)
@@ -191,18 +192,6 @@ def _window(image: NDArray[np.float32], pixels: int, rng: np.random.Generator) -
     top = int(rng.integers(image.shape[0] - height + 1))
     left = int(rng.integers(image.shape[1] - width + 1))
     return image[top : top + height, left : left + width].copy()
-
-
-def _on_workers(
-    client: Any, images: list[str], size: int, count: int | None, data_range: float | None, seed: int
-) -> Any:
-    """Patches that stay on a cluster; IMAGES may be zarr arrays too."""
-    from cosparse import cluster
-
-    paths = [os.path.abspath(image) for image in images]
-    return cluster.sample_patches(
-        paths, size, COUNT if count is None else count, client=client, data_range=data_range, rng=seed
-    )
 
 
 def _source(figures: dict[str, Any]) -> str:

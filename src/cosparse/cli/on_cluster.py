@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,14 +26,12 @@ Outcome = Figures | Exception
 TILE = 1024
 
 
-@contextmanager
-def connected(scheduler: str | None) -> Iterator[Any]:
+def connected(scheduler: str | None) -> AbstractContextManager[Any]:
     """The cluster's client; what cannot be reached is said in one line."""
     from cosparse import cluster
 
     _need_extra()
-    with cluster.connect(scheduler) as client:
-        yield client
+    return cluster.connect(scheduler)
 
 
 def _need_extra() -> None:

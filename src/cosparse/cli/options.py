@@ -89,25 +89,13 @@ class Shared:
 
 @dataclass(frozen=True, kw_only=True)
 class Repair(Shared):
-    """All that a command asks for.
-
-    Attributes
-    ----------
-    prior : AnalysisOperator
-        That which `operator` names.
-    sigma : float or None
-        The noise on 0..255; None: estimated.
-    mask : MaskOption or None
-        How the task's mask is made, if it needs one.
-    own : mapping
-        The other options that only this task has, as :func:`cosparse.repair.repair` takes them.
-    """
+    """All that a command asks for."""
 
     task: Task
-    prior: AnalysisOperator
-    sigma: float | None
-    mask: MaskOption | None = None
-    own: Mapping[str, Any]
+    prior: AnalysisOperator  # that which `operator` names
+    sigma: float | None  # the noise on 0..255; None: estimated
+    mask: MaskOption | None = None  # how the task's mask is made, if it needs one
+    own: Mapping[str, Any]  # the options that only this task has, as :func:`cosparse.repair.repair` takes them
 
 
 def find_operator(name: str) -> AnalysisOperator:

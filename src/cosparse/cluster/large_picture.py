@@ -213,7 +213,7 @@ class TiledRepair:
         sigmas = tuple(float(page.get("sigma") or 0.0) for page in options)
         return TileReport(
             tiles, len(done), float(np.mean(sigmas)), self.tiling.tile, self.grid.overlap, options[0]["data_range"],
-            sigmas, tuple(self._bounds(page["bounds"]) for page in options), str(self.layout), lost,
+            sigmas, tuple(known_bounds(page["bounds"], self.dtype)[0] for page in options), str(self.layout), lost,
         )  # fmt: skip
 
     def _identity(self) -> dict[str, Any]:
@@ -253,10 +253,6 @@ class TiledRepair:
             self.unfinished.keep_page(number, found)
             known[number] = found
         return {number: found for number, found in known.items() if found is not None}
-
-    def _bounds(self, bounds: Any) -> Pair | None:
-        """Between which values the result of a page lies."""
-        return known_bounds(bounds, self.dtype)[0]
 
     def _tried(
         self, client: Client, found: dict[int, Found], todo: list[Tile], one_more: Callable[[], None], patient: bool

@@ -41,15 +41,8 @@ class PatchSparsity:
     def __call__(self, atoms: Matrix, penalty: Penalty) -> tuple[float, Matrix]:
         from cosparse.kernels import fused  # not before the first evaluation: the compiler comes with it
 
-        return fused.patch_sparsity(
-            np.ascontiguousarray(atoms, np.float32),
-            np.ones(len(atoms), np.float32),
-            self.patches,
-            penalty.code,
-            penalty.nu,
-            penalty.p,
-            penalty.square,
-        )
+        rows, ones = np.ascontiguousarray(atoms, np.float32), np.ones(len(atoms), np.float32)
+        return fused.patch_sparsity(rows, ones, self.patches, penalty.code, penalty.nu, penalty.p, penalty.square)
 
     def digest(self) -> str:
         """A fingerprint of the patches, for checkpoints."""

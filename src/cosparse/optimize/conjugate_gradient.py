@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from cosparse.optimize.interpolating import DOUBT, Interpolation, between
@@ -122,42 +123,23 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Everything the next iteration depends on.
+    """Everything the next iteration depends on."""
 
-    Attributes
-    ----------
-    point, value, norm
-        The last accepted trial, its value and the norm of its gradient.
-    base, gradient, square
-        Where the next search starts, the gradient there and its square.
-    direction, slope, beta, guess
-        Along which, with what slope at the base, made with which beta, and how long the first trial is (0: not known).
-    step, change
-        The last iteration's numbers, and how far its trial was from its base.
-    iteration, evaluations, values
-        How many, and the values at the start and after every iteration.
-    """
-
-    point: Array
-    value: float
-    norm: float
-    base: Array
-    gradient: Array
-    square: float
-    direction: Array
-    slope: float
-    beta: float | None
-    guess: float
-    step: Step
-    change: float
-    iteration: int
-    evaluations: int
-    values: tuple[float, ...]
-
-    @property
-    def interpolated(self) -> bool:
-        """Whether the base is not the last trial: nothing has been evaluated there."""
-        return self.step.length != self.step.trial
+    point: Array  # the last accepted trial
+    value: float  # there
+    norm: float  # of the gradient there
+    base: Array  # where the next search starts
+    gradient: Array  # at the base
+    square: float  # of that gradient
+    direction: Array  # along which the next search goes
+    slope: float  # along it, at the base
+    beta: float | None  # with which it was made
+    guess: float  # how long the first trial is; 0: not known
+    step: Step  # the last iteration's numbers
+    change: float  # how far its trial was from its base
+    iteration: int  # how many there were
+    evaluations: int  # of the objective
+    values: tuple[float, ...]  # at the start and after every iteration
 
 
 def begin(objective: Objective, geometry: Geometry, point: Array) -> State:
@@ -196,15 +178,13 @@ def advance(objective: Objective, geometry: Geometry, held: list[State], setting
     state = held[0]
     first = state.guess or settings.first_step or 1 / math.sqrt(state.square)
     rule, trial, evaluations = settings.line_search, None, state.evaluations
-
-    def look(t: float) -> Trial:
-        return _trial(objective, geometry, held[0], t)
-
+    interpolated = state.step.length != state.step.trial  # nothing has been evaluated at the base
+    look = partial(_trial, objective, geometry, held)
     if state.square > 0:  # else on one line all the way, where nothing more can be told from slopes
-        limit = DOUBT if state.interpolated else rule.trials
+        limit = DOUBT if interpolated else rule.trials
         trial, count = search(rule, look, state.value, state.slope, first, limit)
         evaluations += count
-    if trial is None and state.interpolated:  # misled by a parabola: again from the last trial
+    if trial is None and interpolated:  # misled by a parabola: again from the last trial
         again = begin(objective, geometry, state.point)
         state = held[0] = replace(again, value=state.value, iteration=state.iteration, values=state.values)
         trial, count = search(rule, look, state.value, state.slope, first, rule.trials)
@@ -214,8 +194,9 @@ def advance(objective: Objective, geometry: Geometry, held: list[State], setting
     return held.pop() if trial is None else _moved(geometry, held, trial, settings)
 
 
-def _trial(objective: Objective, geometry: Geometry, state: State, t: float) -> Trial:
-    """The point `t` directions from the base, and what is there."""
+def _trial(objective: Objective, geometry: Geometry, held: list[State], t: float) -> Trial:
+    """The point `t` directions from the base of the state that is held, and what is there."""
+    state = held[0]
     point = geometry.step(state.base, state.direction, t)
     value, gradient = objective(point)
     direction = geometry.transport(state.direction, state.base, state.direction, t)

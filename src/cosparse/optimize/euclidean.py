@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+@dataclass(frozen=True, eq=False)
 class Euclidean:
     """R^N with the usual inner product, or the part of it where only some entries may move.
 
@@ -25,8 +27,7 @@ class Euclidean:
     array([1.5, 2. ])
     """
 
-    def __init__(self, free: NDArray[np.bool_] | None = None) -> None:
-        self.free = free
+    free: NDArray[np.bool_] | None = None
 
     def inner(self, a: Array, b: Array) -> float:
         """<a, b>."""

@@ -152,8 +152,7 @@ def reconstruct(
 
     References
     ----------
-    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
-    Transactions on Image Processing 22(6), 2013, section IV.
+    Hawe, Kleinsteuber, Diepold: Analysis Operator Learning and Its Application..., IEEE TIP 22(6), 2013, section IV.
 
     Examples
     --------

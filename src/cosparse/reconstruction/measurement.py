@@ -39,21 +39,17 @@ class Measurement(LinearOperator):
         self.forward, self.adjoint_image = forward, adjoint
         super().__init__(np.dtype(dtype), (int(np.prod(data_shape)), int(np.prod(image_shape))))
 
-    recipe: tuple[Callable[..., Measurement], tuple[Any, ...], dict[str, Any]] | None = None
+    recipe: Callable[[], Measurement] | None = None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickled as the call that made it, if that is known."""
-        return super().__reduce_ex__(protocol) if self.recipe is None else (_made, self.recipe)
+        return super().__reduce_ex__(protocol) if self.recipe is None else (self.recipe, ())
 
     def _matvec(self, x: Array) -> Array:
         return self.forward(x.reshape(self.image_shape)).reshape(-1)
 
     def _rmatvec(self, y: Array) -> Array:
         return self.adjoint_image(y.reshape(self.data_shape)).reshape(-1)
-
-
-def _made(make: Callable[..., Measurement], given: tuple[Any, ...], named: dict[str, Any]) -> Measurement:
-    return make(*given, **named)
 
 
 def _remembered(make: Callable[P, Measurement]) -> Callable[P, Measurement]:
@@ -63,7 +59,7 @@ def _remembered(make: Callable[P, Measurement]) -> Callable[P, Measurement]:
     def remembering(*given: P.args, **named: P.kwargs) -> Measurement:
         found = make(*given, **named)
         if not any(isinstance(value, np.random.Generator) for value in (*given, *named.values())):
-            found.recipe = (remembering, given, dict(named))
+            found.recipe = functools.partial(remembering, *given, **named)
         return found
 
     return remembering
@@ -115,8 +111,7 @@ def _valid(image: Array, kernel: Array) -> Array:
     """Convolution where the kernel fits; direct or by FFT, whichever is less work."""
     from scipy import signal
 
-    method = "direct" if kernel.size <= 30 else "fft"
-    if method == "fft":
+    if kernel.size > 30:
         return np.asarray(signal.oaconvolve(image, kernel.astype(image.dtype), mode="valid"))
     out = np.zeros([i - k + 1 for i, k in zip(image.shape, kernel.shape, strict=True)], image.dtype)
     height, width = out.shape

@@ -36,35 +36,21 @@ class Channel:
 
 @dataclass(frozen=True, eq=False)
 class Caller:
-    """What the caller's array was like, so that the result is like it.
-
-    Attributes
-    ----------
-    dtype, shape, channel_axis
-        Of the array, without its transparency.
-    data_range : float
-        The value of white.
-    offset : float
-        What was taken away from all values, in the caller's units.
-    alpha : array or None
-        The transparency, as it came; colour axis last, and one long.
-    """
+    """What the caller's array was like, so that the result is like it."""
 
     dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    data_range: float
+    shape: tuple[int, ...]  # like the type and the axis, of the array without its transparency
+    data_range: float  # the value of white
     channel_axis: int | None
-    offset: float = 0.0
-    alpha: NDArray[Any] | None = None
+    offset: float = 0.0  # what was taken away from all values, in the caller's units
+    alpha: NDArray[Any] | None = None  # the transparency, as it came; colour axis last, and one long
 
     def scale(self, sigma: float) -> float:
         """A noise level in the caller's units as one on 0..255."""
         return sigma * 255.0 / self.data_range
 
-    def working_bounds(self, bounds: Pair | None) -> Pair | None:
+    def working_bounds(self, bounds: Pair) -> Pair:
         """Bounds in the caller's units as those of the planes at work."""
-        if bounds is None:
-            return None
         low, high = (self.scale(end - self.offset) for end in bounds)
         return low, high
 
@@ -77,9 +63,10 @@ class Caller:
 
     def unpaged(self, pages: NDArray[Any]) -> NDArray[Any]:
         """The reverse; the pages may have another size than they had."""
-        inner = pages.shape[1:]
-        outer = self.shape[:-2] if self.channel_axis is None else _without(self.shape, self.channel_axis)[:-2]
-        array = pages.reshape(*outer, *inner)
+        outer = [*self.shape]
+        if self.channel_axis is not None:
+            del outer[self.channel_axis]
+        array = pages.reshape(*outer[:-2], *pages.shape[1:])
         return array if self.channel_axis is None else np.moveaxis(array, -1, self.channel_axis)
 
 
@@ -151,7 +138,6 @@ def page_bounds(
         return [pair] * len(working)
     white = (0.0, caller.data_range)
     at_work = caller.working_bounds(white)
-    assert at_work is not None
     knowns = [None] * len(working) if known is None else list(known)
     return [
         white if Extremes.of(page, own).within(at_work, level) else None
@@ -195,10 +181,6 @@ def offset_of(array: NDArray[Any], span: float) -> float:
     with np.errstate(over="ignore"):
         mean = float(np.sum(array, where=finite, dtype=float)) / max(int(np.count_nonzero(finite)), 1)
     return mean if np.isfinite(mean) and abs(mean) > OFF * span else 0.0
-
-
-def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return shape[:axis] + shape[axis + 1 :]
 
 
 def take_apart(

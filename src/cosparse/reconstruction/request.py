@@ -74,105 +74,48 @@ class Options(Repairing):
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What is asked for one page, on 0..255: all that a plane's problem depends on beside its pixels.
-
-    Attributes
-    ----------
-    operator, quality, weight
-        As the caller of the task said.
-    sigma : float
-        The noise of the page.
-    gaps, trust : (h, w) arrays or None
-        Of inpainting: what is missing, and how much each known pixel counts.
-    factor : int
-        Of upscaling.
-    measure : LinearOperator or None
-        Of deblurring.
-    """
+    """What is asked for one page, on 0..255: all that a plane's problem depends on beside its pixels."""
 
     operator: AnalysisOperator
     quality: str
-    weight: float | None
-    sigma: float
-    gaps: NDArray[np.bool_] | None = None
-    trust: Plane | None = None
-    factor: int = 1
-    measure: Any = None
+    weight: float | None  # like the operator and the quality, as the caller of the task said
+    sigma: float  # the noise of the page
+    gaps: NDArray[np.bool_] | None = None  # (h, w), of inpainting: what is missing
+    trust: Plane | None = None  # of inpainting: how much each known pixel counts
+    factor: int = 1  # of upscaling
+    measure: Any = None  # of deblurring: a LinearOperator
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One kind of repair: the only place that knows what it is called, poses, needs and how far it looks.
+    """One kind of repair: the only place that knows what it is called, poses, needs and how far it looks."""
 
-    Attributes
-    ----------
-    name, word : str
-        "denoise", and what its results are called: photo.denoised.png.
-    pose : callable
-        The problem of a channel, given what is asked.
-    request : callable
-        What a caller asks for, checked.
-    second_pass : mapping of str to Grouping
-        By quality; empty if there is none.
-    estimates_noise : bool
-        Whether a noise level that is not given is estimated.
-    needs, takes : tuple of str
-        Options that must be given, and that may be, beside those that all tasks have.
-    masks : bool
-        Whether it takes a mask, of pixels that are missing.
-    reach : int
-        How many patch sizes a pixel looks in each direction, about, for as long as a repair takes.
-    unit : int
-        Pixels: what tiles must begin at a multiple of, beside the distance of patches.
-    """
-
-    name: str
-    word: str
-    pose: Callable[[Channel, Asked], Problem]
-    request: Callable[..., Request]
-    second_pass: Mapping[str, Grouping] = field(default_factory=dict)
-    estimates_noise: bool = False
-    needs: tuple[str, ...] = ()
-    takes: tuple[str, ...] = ()
-    masks: bool = False
-    reach: int = 4
-    unit: int = 1
+    name: str  # "denoise"
+    word: str  # what its results are called: photo.denoised.png
+    pose: Callable[[Channel, Asked], Problem]  # the problem of a channel, given what is asked
+    request: Callable[..., Request]  # what a caller asks for, checked
+    second_pass: Mapping[str, Grouping] = field(default_factory=dict)  # by quality; empty if there is none
+    estimates_noise: bool = False  # whether a noise level that is not given is estimated
+    needs: tuple[str, ...] = ()  # options that must be given, beside those that all tasks have
+    takes: tuple[str, ...] = ()  # and those that may be
+    masks: bool = False  # whether it takes a mask, of pixels that are missing
+    reach: int = 4  # how many patch sizes a pixel looks in each direction, about, for as long as a repair takes
+    unit: int = 1  # pixels: what tiles must begin at a multiple of, beside the distance of patches
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A repair of one array, ready to run.
+    """A repair of one array, ready to run."""
 
-    Attributes
-    ----------
-    pose : callable
-        The task's.
-    pages : (n, h, w[, channels]) array
-        On 0..255.
-    caller : Caller
-        What the array was like.
-    asked : list of (Asked or None)
-        For every page; None where there is nothing to repair.
-    limits : list
-        Between which values the result of every page lies, in the caller's units.
-    second_pass : Grouping or None
-    larger : callable or None
-        What brings the transparency to the size of the result, if that is another.
-    finish : callable or None
-        What is done to the caller's array at last.
-    callback : callable or None
-        Who is told of iterations.
-    """
-
-    pose: Callable[[Channel, Asked], Problem]
-    pages: Pages
-    caller: Caller
-    asked: list[Asked | None]
-    limits: list[Pair | None]
+    pose: Callable[[Channel, Asked], Problem]  # the task's
+    pages: Pages  # (n, h, w[, channels]) on 0..255
+    caller: Caller  # what the array was like
+    asked: list[Asked | None]  # for every page; None where there is nothing to repair
+    limits: list[Pair | None]  # between which values the result of every page lies, in the caller's units
     second_pass: Grouping | None = None
-    larger: Callable[[Plane], Plane] | None = None
-    finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None
-    callback: Callback = None
+    larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
+    finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
+    callback: Callback = None  # who is told of iterations
 
     @classmethod
     def of(
@@ -225,7 +168,8 @@ class Request:
         return result if self.finish is None else self.finish(result)
 
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
-        return take_apart(self.pages[number], self.caller.working_bounds(self.limits[number]))
+        bounds = self.limits[number]
+        return take_apart(self.pages[number], bounds and self.caller.working_bounds(bounds))
 
     def _repaired(self, number: int, watch: Watch, descend: Descend) -> Plane:
         asked = self.asked[number]
@@ -245,7 +189,8 @@ class Request:
             def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
                 return shown([*before, point, *after])
 
-            watch.on_plane(i, len(problems), view, parts if i == len(problems) - 1 else 0)
+            watch.plane, watch.planes, watch.view = i, len(problems), view
+            watch.parts = parts if i == len(problems) - 1 else 0
             planes[i] = solve(problem, watch=watch, descend=descend).image
         if self.second_pass is None or watch.stopped:
             return join(planes)

@@ -81,28 +81,22 @@ class Watch:
         self.parts = 0  # of the second pass, which follows the plane at work
         self._latest: tuple[int, float, int, float] = (0, math.nan, 0, math.nan)
 
-    def on_plane(self, plane: int, planes: int, view: Callable[[Image], Image], parts: int = 0) -> None:
-        """The next plane of the page: how to show it, and of how many parts a second pass follows it."""
-        self.plane, self.planes, self.view, self.parts = plane, planes, view, parts
-
     def iteration(self, number: int, limit: int, energy: float, point: Image, stage: int, weight: float) -> bool:
         """An iteration of the energy; whether to stop."""
         self._latest = number, energy, stage, weight
-        return self._tell(number, limit + self.parts, energy, point, stage, weight, False)
+        return self._tell(number, limit, point)
 
     def part(self, number: int, point: Image, view: Callable[[Image], Image]) -> bool:
         """So many parts of the second pass; whether to stop."""
-        done, energy, stage, weight = self._latest
         self.view = view
-        return self._tell(done + number, done + self.parts, energy, point, stage, weight, True)
+        return self._tell(self._latest[0] + number, self._latest[0], point, second_pass=True)
 
-    def _tell(
-        self, number: int, limit: int, energy: float, point: Image, stage: int, weight: float, second: bool
-    ) -> bool:
+    def _tell(self, number: int, limit: int, point: Image, second_pass: bool = False) -> bool:
         if self.callback is not None and not self.stopped:
+            _, energy, stage, weight = self._latest
             progress = Progress(
-                number, limit, energy, point, self.plane, self.planes, self.page, self.pages, stage, weight, second,
-                self.view,
+                number, limit + self.parts, energy, point, self.plane, self.planes, self.page, self.pages, stage,
+                weight, second_pass, self.view,
             )  # fmt: skip
             self.stopped = self.callback(progress) is True
         return self.stopped

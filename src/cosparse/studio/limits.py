@@ -11,41 +11,19 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """All that is bounded, in one place.
+    """All that is bounded, in one place."""
 
-    Attributes
-    ----------
-    upload_bytes, waiting_bytes, waiting_files
-        Of one upload; of all that a visitor has uploaded and the page has not yet read.
-    pixels
-        Of a picture, before it is decoded, and of an enlarged one.
-    training_pixels
-        Of all training pictures together; of larger collections a part is used.
-    seconds
-        Of one repair or one learning run.
-    queue
-        Runs that may wait for their turn.
-    pages
-        Open at the same time, over all visitors.
-    operators
-        That one page keeps.
-    grace
-        Seconds after which the data of a closed page are deleted; a page may come back from a short loss of connection.
-    view_pixels
-        Above which the page shows a reduced picture; downloads are whole.
-    """
-
-    upload_bytes: int = 100_000_000
-    waiting_bytes: int = 400_000_000
-    waiting_files: int = 64
-    pixels: int = 40_000_000
-    training_pixels: int = 32_000_000
-    seconds: float = 900.0
-    queue: int = 16
-    pages: int = 32
-    operators: int = 12
-    grace: float = 60.0
-    view_pixels: int = 4_200_000
+    upload_bytes: int = 100_000_000  # of one upload
+    waiting_bytes: int = 400_000_000  # of all that a visitor has uploaded and the page has not yet read
+    waiting_files: int = 64  # of those
+    pixels: int = 40_000_000  # of a picture, before it is decoded, and of an enlarged one
+    training_pixels: int = 32_000_000  # of all training pictures together; of larger collections a part is used
+    seconds: float = 900.0  # of one repair or one learning run
+    queue: int = 16  # runs that may wait for their turn
+    pages: int = 32  # open at the same time, over all visitors
+    operators: int = 12  # that one page keeps
+    grace: float = 60.0  # seconds that a closed page's data are kept; it may come back from a short loss of connection
+    view_pixels: int = 4_200_000  # above which the page shows a reduced picture; downloads are whole
 
     def __post_init__(self) -> None:
         """Where an upload may be larger than usual, one must be able to wait."""

@@ -12,18 +12,10 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True)
 class Place:
-    """What a proxy makes of the page's address.
+    """What a proxy makes of the page's address."""
 
-    Attributes
-    ----------
-    path : str
-        Where it stands on the proxy, without a slash at the end; "" is the root.
-    origin : str
-        The proxy's scheme and name, as in https://example.org; "" if it is to be taken from the requests.
-    """
-
-    path: str = ""
-    origin: str = ""
+    path: str = ""  # where it stands on the proxy, without a slash at the end; "" is the root
+    origin: str = ""  # the proxy's scheme and name: https://example.org; "" if it is to be taken from the requests
 
     @property
     def name(self) -> str:

@@ -70,8 +70,7 @@ def deblur(
 
     References
     ----------
-    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
-    Transactions on Image Processing 22(6), 2013, section IV.
+    Hawe, Kleinsteuber, Diepold: Analysis Operator Learning and Its Application..., IEEE TIP 22(6), 2013, section IV.
 
     Examples
     --------

@@ -73,8 +73,7 @@ def inpaint(
 
     References
     ----------
-    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
-    Transactions on Image Processing 22(6), 2013, section V-D.
+    Hawe, Kleinsteuber, Diepold: Analysis Operator Learning and Its Application..., IEEE TIP 22(6), 2013, section V-D.
 
     Examples
     --------

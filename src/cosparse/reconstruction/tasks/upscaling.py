@@ -66,8 +66,7 @@ def upscale(
 
     References
     ----------
-    S. Hawe, M. Kleinsteuber, K. Diepold: Analysis Operator Learning and Its Application to Image Reconstruction. IEEE
-    Transactions on Image Processing 22(6), 2013, section V-E.
+    Hawe, Kleinsteuber, Diepold: Analysis Operator Learning and Its Application..., IEEE TIP 22(6), 2013, section V-E.
 
     Examples
     --------
@@ -87,14 +86,10 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     the prior weighs more, it is worth 0.005 dB (benchmarks/tune.py --no-bounds).
     """
     sigma, start = asked.sigma * channel.gain, enlarge(channel.plane, asked.factor)
-    return Problem(
-        asked.operator,
-        plan("upscale", sigma, asked.quality, asked.weight, asked.operator),
-        start,
-        channel.plane.ravel(),
-        measurement.downsampling(asked.factor, start.shape),
-        bounds=channel.bounds if asked.sigma > 0 else None,
-    )
+    chosen = plan("upscale", sigma, asked.quality, asked.weight, asked.operator)
+    measure = measurement.downsampling(asked.factor, start.shape)
+    bounds = channel.bounds if asked.sigma > 0 else None
+    return Problem(asked.operator, chosen, start, channel.plane.ravel(), measure, bounds=bounds)
 
 
 @keywords_of(Options)
