@@ -12,6 +12,7 @@ repair very many pictures. Needs the extra `cluster`: pip install 'cosparse[clus
 from cosparse.cluster.connection import check_workers, connect
 from cosparse.cluster.large_picture import TileReport, repair_picture
 from cosparse.cluster.many_files import FileReport, each, repair_files
+from cosparse.cluster.worker_map import workers
 from cosparse.cluster.worker_patches import ClusterPatches, sample_patches
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "repair_files",
     "repair_picture",
     "sample_patches",
+    "workers",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -23,6 +24,7 @@ from cosparse.refinement.staged import Staged
 from cosparse.refinement.training import Model, RefineKeywords, RefineProgress, RefineResult, Training
 from cosparse.refinement.training_state import Arrays, TrainingState
 
+Workers = Callable[[Callable[[Any], Any], Iterable[Any]], list[Any]]
 Images = ArrayLike | str | os.PathLike[str] | Iterable[Any]
 
 
@@ -34,6 +36,7 @@ def refine_operator(
     validation: Images | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     callback: Callable[[RefineProgress], object] | None = None,
+    workers: Workers = spread,
     **settings: Unpack[RefineKeywords],
 ) -> RefineResult:
     """Train atoms, weights and scales so that repairs come out near the truth.
@@ -85,6 +88,9 @@ def refine_operator(
         would have had without the interruption.
     callback : callable, optional
         Called with a :class:`RefineProgress` after each step; returning True ends the run.
+    workers : callable, optional
+        What shares out the crops of a step, as `map` does: workers(function, crops). All cores of this machine, or those
+        of a cluster: :func:`cosparse.cluster.workers`. The result is the same.
 
     Returns
     -------
@@ -125,7 +131,7 @@ def refine_operator(
     model = _model(start, training)
     run = Resumable(checkpoint, TrainingState, "step", asked, lambda: TrainingState.begin(model.begin(), model.rates))
     with run, one_blas_thread():
-        _train(run, model, training, seen, _trials(held_out, training), callback)
+        _train(run, _Course(model, training, seen, _trials(held_out, training), workers), callback)
     state = run.state
     step, psnr = max(state.validations, key=lambda pair: pair[1])
     low, high = training.levels
@@ -145,51 +151,72 @@ def refine_operator(
     return RefineResult(best, psnr, state.step, state.dropped, state.losses, state.validations)
 
 
-def _train(
-    run: Resumable[TrainingState],
-    model: Model,
-    training: Training,
-    images: list[Image],
-    trials: list[Crop],
-    callback: Callable[[RefineProgress], object] | None,
-) -> None:
+@dataclass(frozen=True)
+class _Course:
+    """What stays the same while training goes on."""
+
+    model: Model
+    training: Training
+    images: list[Image]
+    trials: list[Crop]
+    workers: Workers
+
+    def advanced(self, state: TrainingState) -> TrainingState:
+        """One step of Adam on a batch of crops. What is drawn depends on the seed and the step alone."""
+        model, training = self.model, self.training
+        crops = _drawn(self.images, state.step, training)
+        work = partial(_crop_gradient, model, state.parameters, model.operator(state.parameters))
+        # The longest first, so that no core waits for one begun last; added up in the order they were drawn in.
+        order = sorted(range(len(crops)), key=lambda number: -crops[number].sigma)
+        found = dict(zip(order, self.workers(work, [crops[number] for number in order]), strict=True))
+        results = [result for number in range(len(crops)) if (result := found[number]) is not None]
+        decay = 0.5 * (1 + np.cos(np.pi * state.step / training.steps)) * min(1, (state.step + 1) / model.warm_up)
+        rates = {name: decay * training.rate * length for name, length in model.rates.items()}
+        return state.advanced(results, len(crops) - len(results), rates, model.moments)
+
+    def validated(self, state: TrainingState) -> TrainingState:
+        """The state with the held-out images' PSNR, and the parameters if they are the best so far."""
+        work = partial(_crop_psnr, self.model, self.model.operator(state.parameters))
+        reached = float(np.mean(self.workers(work, self.trials)))
+        better = not state.validations or reached > max(value for _, value in state.validations)
+        validations = (*state.validations, (state.step, reached))
+        return replace(state, validations=validations, best=state.parameters if better else state.best)
+
+    def progress(self, state: TrainingState) -> RefineProgress:
+        """What the callback sees."""
+        return RefineProgress(
+            state.step, self.training.steps, state.losses[-1], state.validations[-1][1],
+            lambda: self.model.operator(state.parameters),
+        )  # fmt: skip
+
+
+def _train(run: Resumable[TrainingState], course: _Course, callback: Callable[[RefineProgress], object] | None) -> None:
     """Take all steps, and validate before the first, a few times on the way, and at the end."""
-    steps, count = training.steps, training.validations
+    steps, count = course.training.steps, course.training.validations
     moments = {round(k * steps / count) for k in range(1, count + 1)}
     ended = False
     if not run.state.validations:
-        run.reached(_validated(run.state, trials, model))
+        run.reached(course.validated(run.state))
     while run.state.step < steps and not ended:
-        state = _advance(run.state, images, model, training)
-        run.reached(_validated(state, trials, model) if state.step in moments else state)
+        state = course.advanced(run.state)
+        run.reached(course.validated(state) if state.step in moments else state)
         if callback is not None:
-            ended = callback(_progress(run.state, model, training)) is True
+            ended = callback(course.progress(run.state)) is True
     if run.state.validations[-1][0] != run.state.step:
-        run.reached(_validated(run.state, trials, model))
+        run.reached(course.validated(run.state))
 
 
-def _progress(state: TrainingState, model: Model, training: Training) -> RefineProgress:
-    return RefineProgress(
-        state.step, training.steps, state.losses[-1], state.validations[-1][1],
-        lambda: model.operator(state.parameters),
-    )  # fmt: skip
+def _crop_gradient(
+    model: Model, parameters: Arrays, operator: AnalysisOperator, crop: Crop
+) -> tuple[float, Arrays] | None:
+    with one_blas_thread():
+        return model.gradient(parameters, operator, crop)
 
 
-def _advance(state: TrainingState, images: list[Image], model: Model, training: Training) -> TrainingState:
-    """One step of Adam on a batch of crops. What is drawn depends on the seed and the step alone."""
-    batch, operator = training.batch, model.operator(state.parameters)
-    crops = _drawn(images, state.step, training)
-
-    def work(number: int) -> tuple[float, Arrays] | None:
-        return model.gradient(state.parameters, operator, crops[number])
-
-    # The longest first, so that no core waits for one begun last; added up in the order they were drawn in.
-    order = sorted(range(batch), key=lambda number: -crops[number].sigma)
-    found = dict(zip(order, spread(work, order), strict=True))
-    results = [result for number in range(batch) if (result := found[number]) is not None]
-    decay = 0.5 * (1 + np.cos(np.pi * state.step / training.steps)) * min(1, (state.step + 1) / model.warm_up)
-    rates = {name: decay * training.rate * length for name, length in model.rates.items()}
-    return state.advanced(results, batch - len(results), rates, model.moments)
+def _crop_psnr(model: Model, operator: AnalysisOperator, crop: Crop) -> float:
+    with one_blas_thread():
+        error = (np.clip(model.repaired(operator, crop), 0, 255) - crop.truth)[BORDER:-BORDER, BORDER:-BORDER]
+    return float(10 * np.log10(255**2 / max(float(np.mean(error**2)), 1e-10)))
 
 
 def _drawn(images: list[Image], step: int, training: Training) -> list[Crop]:
@@ -202,21 +229,6 @@ def _drawn(images: list[Image], step: int, training: Training) -> list[Crop]:
         )
         for number in range(batch)
     ]  # fmt: skip
-
-
-def _validated(state: TrainingState, crops: list[Crop], model: Model) -> TrainingState:
-    """The state with the held-out images' PSNR, and the parameters if they are the best so far."""
-    operator = model.operator(state.parameters)
-
-    def work(crop: Crop) -> float:
-        error = (np.clip(model.repaired(operator, crop), 0, 255) - crop.truth)[BORDER:-BORDER, BORDER:-BORDER]
-        return float(10 * np.log10(255**2 / max(float(np.mean(error**2)), 1e-10)))
-
-    reached = float(np.mean(spread(work, crops)))
-    better = not state.validations or reached > max(value for _, value in state.validations)
-    return dataclasses.replace(
-        state, validations=(*state.validations, (state.step, reached)), best=state.parameters if better else state.best
-    )
 
 
 def _model(start: AnalysisOperator, training: Training) -> Model:
