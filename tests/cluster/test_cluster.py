@@ -138,7 +138,7 @@ def test_learning_goes_on_after_its_client_was_killed(separate, pictures, tmp_pa
 def test_training_equals_that_of_a_single_machine(separate, photograph):
     settings = {"sigma": (10, 40), "stages": 2, "pools": 3, "steps": 4, "batch": 4, "crop": 32, "validations": 1}
     given = cosparse.AnalysisOperator.dct(4), [photograph, photograph.T]
-    ours = cosparse.refine_operator(*given, workers=cluster.workers(separate), **settings)
+    ours = cosparse.refine_operator(*given, workers=cluster.workers(separate.client), **settings)
     here = cosparse.refine_operator(*given, **settings)
     assert ours.operator == here.operator and ours.losses == here.losses and ours.validations == here.validations
 

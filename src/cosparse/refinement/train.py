@@ -89,8 +89,8 @@ def refine_operator(
     callback : callable, optional
         Called with a :class:`RefineProgress` after each step; returning True ends the run.
     workers : callable, optional
-        What shares out the crops of a step, as `map` does: workers(function, crops). All cores of this machine, or those
-        of a cluster: :func:`cosparse.cluster.workers`. The result is the same.
+        What shares out the crops of a step, as `map` does: workers(function, crops). All cores of this machine, or
+        those of a cluster: :func:`cosparse.cluster.workers`. The result is the same.
 
     Returns
     -------
