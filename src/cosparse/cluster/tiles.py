@@ -163,9 +163,9 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     problem = request.problems()[0]
     stride = problem.plan.stride  # which does not depend on the noise
     unit = math.lcm(min(stride, *patch), task.unit, second.step if second else 1)
-    pixels = max(task.reach, len(problem.steps)) * max(patch) + 2 * max(
-        np.shape(work.options.get("kernel", ())), default=0
-    )
+    # A trained step looks exactly as far as a patch reaches.
+    looks = max(task.reach * max(patch), len(problem.steps) * (max(patch) - 1))
+    pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
     # Similar patches from further off count for little.
     more = 2 * second.passes * second.size if second else 0
     reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
