@@ -229,7 +229,7 @@ def test_a_worker_killed_and_a_client_killed_lose_no_tile(separate, scene, tmp_p
     command = (
         "import sys; from cosparse import cluster\n"
         "with cluster.connect(sys.argv[1]) as client:\n"
-        "    cluster.repair_picture('denoise', sys.argv[2], sys.argv[3], tile=48, client=client, quality='fast',\n"
+        "    cluster.repair_picture('denoise', sys.argv[2], sys.argv[3], tile=60, client=client, quality='fast',\n"
         "                           callback=lambda *done: print(*done, flush=True))"
     )
     target = tmp_path / "out.zarr"
@@ -248,7 +248,7 @@ def test_a_worker_killed_and_a_client_killed_lose_no_tile(separate, scene, tmp_p
             victim.kill()
 
     options = {"quality": "fast", "callback": strike}
-    report = cluster.repair_picture("denoise", source, target, tile=48, client=separate.client, **options)
+    report = cluster.repair_picture("denoise", source, target, tile=60, client=separate.client, **options)
     assert victim.wait(WAIT) == -signal.SIGKILL
     assert 0 < report.resumed < report.tiles
     assert len(calls) == report.tiles - report.resumed
