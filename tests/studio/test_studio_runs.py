@@ -103,7 +103,7 @@ def test_every_task_can_be_tried(photograph):
         before, after = repair_job.closeness(source, job, result.picture)
         assert after.db > before.db, name
         assert result.picture.pixels.dtype == np.uint16
-        assert len(result.energies) > 1
+        assert len(result.energies) > 1 or name == "denoise"  # whose trained steps minimise none
 
 
 @pytest.mark.parametrize(
