@@ -37,7 +37,10 @@ def repairs(truth: np.ndarray, seed: int) -> Iterator[tuple[str, Request]]:
     """Name and request of each repair of a photograph on 0..255."""
     for sigma in (25.0, 50.0):
         noisy = add_noise(truth, sigma, seed)
-        yield f"denoise, noise {sigma:g}", TASKS["denoise"].request(noisy, sigma, grouping=False, data_range=255)
+        yield (
+            f"denoise, noise {sigma:g}",
+            TASKS["denoise"].request(noisy, sigma, operator="default", grouping=False, data_range=255),
+        )
     gaps = np.random.default_rng(seed).random(truth.shape) < 0.8
     yield "inpaint, 80 % missing", TASKS["inpaint"].request(truth, gaps, grouping=False, data_range=255)
     kernel = measurement.gaussian_kernel(2.0)

@@ -15,7 +15,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -144,6 +144,11 @@ def chosen_methods(args: argparse.Namespace, methods: Sequence[str]) -> list[str
         if method not in here:
             console.print(f"{method} is left out: pip install 'cosparse\\[bench]' brings it")
     return here
+
+
+def energy_of(operator: AnalysisOperator) -> AnalysisOperator:
+    """The operator without trained steps: what its energy alone gives."""
+    return replace(operator, steps={})
 
 
 def chosen_operator(args: argparse.Namespace) -> AnalysisOperator:

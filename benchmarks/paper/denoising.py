@@ -35,6 +35,7 @@ TABLE = PaperTable(
 def cell(name: str, image: np.ndarray, sigma: float, method: str, quality: str, seed: int, operator: Any) -> cells.Cell:
     """One method on one image."""
     noisy = common.add_noise(image, sigma, seed)
+    operator = cells.energy_of(operator) if method == "prior" else operator
     row, key = cells.described(method, quality, seed, operator)
     row = {"sigma": sigma, "image": name, **row}
 

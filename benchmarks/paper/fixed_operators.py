@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     if args.tune:
         tune(args.every, list(product(args.weight, args.nu)))
         return []
-    operator = cells.chosen_operator(args)
+    operator = cells.energy_of(cells.chosen_operator(args))
     sets = {"test": cells.pictures(args, common.DENOISING)}
     photographs = common.validation_images(400 if args.quick else 20)
     sets["validation"] = {f"photograph {i}": image for i, image in enumerate(photographs)}
