@@ -38,7 +38,7 @@ from cosparse.operator import AnalysisOperator
 
 CACHE = common.ROOT / ".benchmarks-cache"
 SOURCE = Path(cosparse.__file__).parent
-ENGINE = ("reconstruction", "optimize", "kernels", "penalty.py")  # whose code decides our figures
+ENGINE = ("reconstruction", "optimize", "kernels", "penalty.py", "trained_steps.py")  # whose code decides our figures
 OURS = ("ours", "prior")  # with all we have; the operator's energy alone
 QUICK = 128  # side of the crop of --quick
 

@@ -14,7 +14,7 @@ from cosparse.kernels.fused import BAND, Single
 from cosparse.kernels.reference import fold_border, positions, replicate_rows
 from cosparse.kernels.threads import one_blas_thread, spread
 
-TILE = 256  # patches a tile
+TILE = 512  # patches a tile: their responses, gains and pools fit the second-level cache
 _ONE, _TWO = np.float32(1), np.float32(2)
 
 
