@@ -23,7 +23,7 @@ import superresolution
 from tables import PaperTable
 
 import cosparse
-from cosparse.baselines import available, denoisers, inpainters, title
+from cosparse.baselines import available, denoisers, inpainters, title, upscalers
 from cosparse.io.atomic import replacing
 from cosparse.reconstruction.start import enlarge
 
@@ -38,7 +38,7 @@ def method_title(row: dict[str, str]) -> str:
         return f"**ours, {row['quality']}**"
     if method == "prior":
         return f"ours, {row['quality']}, without grouping"
-    if method in denoisers or method in inpainters:
+    if method in {*denoisers, *inpainters, *upscalers}:
         return title(method)
     return method
 
