@@ -80,7 +80,7 @@ GRIDS: dict[str, tuple[Callable[..., np.ndarray], list[tuple[float, ...]]]] = {
     "tv_skimage": (tv_skimage, [(f,) for f in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]),
     "nlm": (nlm, list(product((0.3, 0.45, 0.6, 0.8, 1.0), (3, 5, 7)))),
     "finite_differences": (tv_engine, list(product((0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.1, 1.0, 10.0)))),
-    "fields_of_experts": (experts, [(f,) for f in (0.1, 0.13, 0.17, 0.22, 0.28, 0.36, 0.46)]),
+    "fields_of_experts": (experts, [(f,) for f in (0.06, 0.08, 0.1, 0.13, 0.17, 0.22, 0.28, 0.36, 0.46)]),
 }
 
 
@@ -98,7 +98,7 @@ def main() -> None:
                 cells.console.print(f"inpaint {percent} % nu={nu}: {reached:.3f} dB")
             continue
         if rival == "experts_upscale":
-            for sigma, weight in [*product((0,), (0.03, 0.1, 0.3, 1.0)), *product((8,), (5.0, 10.0, 20.0, 40.0))]:
+            for sigma, weight in [*product((0,), (0.1, 0.3, 1.0)), *product((8,), (3.0, 8.0, 20.0))]:
                 cut = [superresolution.cropped(image) for image in images]
                 reached = mean(cut, lambda image, i: experts_upscale(image, sigma, weight, i))  # noqa: B023
                 cells.console.print(f"upscale σ={sigma} weight={weight}: {reached:.3f} dB")

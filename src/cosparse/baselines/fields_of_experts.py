@@ -54,9 +54,9 @@ from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.start import enlarge, interpolate, smoothed
 
 TITLE = "FoE (our code)"
-WEIGHTS = ((5.0, 0.4), (10.0, 0.3), (20.0, 0.22), (30.0, 0.2))
+WEIGHTS = ((5.0, 0.36), (10.0, 0.24), (25.0, 0.14), (50.0, 0.085))
 """(sigma, λ / sigma²) for denoising."""
-UPSCALING = ((0.0, 0.3), (8.0, 10.0))
+UPSCALING = ((0.0, 0.3), (8.0, 5.0))
 """(sigma, λ)."""
 STUDENT_T = Penalty.log(0.5)
 WIDER = (0.005, 0.05)
