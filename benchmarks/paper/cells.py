@@ -104,15 +104,22 @@ def our_version(operator: AnalysisOperator) -> str:
     return f"{release()}+{digest(code(*ENGINE), operator)[:8]}"
 
 
+LIBRARIES = {  # of the rivals that are not our own code
+    "bm3d": "bm3d",
+    **dict.fromkeys(("telea", "navier_stokes"), "opencv-python-headless"),
+    **dict.fromkeys(("biharmonic", "nlm", "tv_skimage", "wavelet"), "scikit-image"),
+}
+LICENCES = {"bm3d": "for non-commercial use only", "opencv-python-headless": "Apache 2.0", "scikit-image": "BSD-3"}
+
+
 def rival_version(name: str) -> str:
-    """The version of the library a rival comes from."""
-    package = {"bm3d": "bm3d", "telea": "opencv-python-headless", "navier_stokes": "opencv-python-headless"}
-    if name == "finite_differences":
-        return f"{release()}+{digest(code(*ENGINE, f'baselines/{name}.py'))[:8]}"
-    if name in package and not _installed(package[name]):
-        return ""
-    library = package.get(name, "scikit-image")
-    return f"{library} {metadata.version(library)}"
+    """The version of the library a rival comes from; of one that is our own code, ours and a digest of what it uses."""
+    library = LIBRARIES.get(name)
+    if library is not None:
+        return f"{library} {metadata.version(library)}" if _installed(library) else ""
+    folder = SOURCE / "baselines"
+    learned = [file.read_bytes() for file in sorted(folder.glob(f"{name}.*")) if file.suffix != ".py"]
+    return f"{release()}+{digest(code(*ENGINE, 'baselines/_signals.py', f'baselines/{name}.py'), learned)[:8]}"
 
 
 def _installed(package: str) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 import cosparse
 from cosparse import baselines
-from cosparse.baselines import _extra, available, denoisers, inpainters, limit, title
+from cosparse.baselines import _extra, available, denoisers, inpainters, limit, title, upscalers
 
 SIGMA = 20.0
 
@@ -53,6 +53,6 @@ def test_an_absent_package_is_named_with_its_extra():
 
 
 def test_every_rival_has_a_title():
-    for name in {*denoisers, *inpainters}:
+    for name in {*denoisers, *inpainters, *upscalers}:
         assert title(name) != name and limit(name) > 0
     assert not any(name.startswith("_") for name in baselines._modules)

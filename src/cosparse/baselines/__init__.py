@@ -1,7 +1,8 @@
 """Other people's methods, to measure ours against.
 
 One rival a file. A file that defines `denoise(noisy, sigma)` is found as a denoiser, one that defines
-`inpaint(image, mask)` as an inpainter; both take and return float images on 0..255, and `mask` is True
+`inpaint(image, mask)` as an inpainter, one that defines `upscale(small, factor)` as an upscaler, which may
+also take `sigma`, the noise of the small image. All take and return float images on 0..255, and `mask` is True
 where a pixel is missing. One that defines `learn(patches, rows)` is a learner: it gives an AnalysisOperator.
 `NEEDS` names a package that only the `bench` extra brings, `TITLE` what tables call the method, and `LIMIT`
 how many missing pixels an inpainter can cope with in reasonable time.
@@ -9,13 +10,15 @@ how many missing pixels an inpainter can cope with in reasonable time.
 Examples
 --------
 >>> import numpy as np
->>> from cosparse.baselines import denoisers, inpainters, learners
+>>> from cosparse.baselines import denoisers, inpainters, learners, upscalers
 >>> sorted(denoisers)
-['bm3d', 'finite_differences', 'ksvd', 'nlm', 'tv_skimage', 'wavelet']
+['bm3d', 'fields_of_experts', 'finite_differences', 'ksvd', 'nlm', 'tv_skimage', 'wavelet']
 >>> sorted(inpainters)
-['biharmonic', 'finite_differences', 'navier_stokes', 'telea']
+['biharmonic', 'fields_of_experts', 'finite_differences', 'navier_stokes', 'telea']
 >>> sorted(learners)
 ['analysis_ksvd', 'aol', 'minimal_eigenvalues', 'noise_aware_aol']
+>>> sorted(upscalers)
+['fields_of_experts']
 >>> flat = np.full((16, 16), 100, np.float32)
 >>> bool(np.allclose(denoisers["nlm"](flat, 10.0), 100))
 True
@@ -34,7 +37,7 @@ from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
 
-__all__ = ["Image", "Mask", "available", "denoisers", "inpainters", "learners", "limit", "title"]
+__all__ = ["Image", "Mask", "available", "denoisers", "inpainters", "learners", "limit", "title", "upscalers"]
 
 Image = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -52,6 +55,7 @@ def _found(task: str) -> dict[str, Callable[..., Any]]:
 
 denoisers: dict[str, Callable[[Image, float], Image]] = _found("denoise")
 inpainters: dict[str, Callable[[Image, Mask], Image]] = _found("inpaint")
+upscalers: dict[str, Callable[..., Image]] = _found("upscale")
 learners: dict[str, Callable[..., AnalysisOperator]] = _found("learn")
 
 
