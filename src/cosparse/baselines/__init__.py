@@ -14,11 +14,11 @@ Examples
 >>> sorted(denoisers)
 ['bm3d', 'finite_differences', 'ksvd', 'nlm', 'tv_skimage', 'wavelet']
 >>> sorted(inpainters)
-['biharmonic', 'finite_differences', 'navier_stokes', 'telea']
+['beta_process', 'biharmonic', 'finite_differences', 'navier_stokes', 'telea']
 >>> sorted(learners)
 ['analysis_ksvd', 'aol', 'minimal_eigenvalues', 'noise_aware_aol']
 >>> sorted(upscalers)
-[]
+['coupled_dictionaries']
 >>> flat = np.full((16, 16), 100, np.float32)
 >>> bool(np.allclose(denoisers["nlm"](flat, 10.0), 100))
 True
