@@ -41,6 +41,7 @@ from cosparse.baselines._signals import Matrix, bands, unit
 from cosparse.kernels.compiling import compiled, inlined
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.patches import Rng
+from cosparse.reconstruction.start import interpolate
 
 Array = NDArray[np.float32]
 
@@ -59,8 +60,10 @@ DICTIONARIES, APART = 3, 4
 """The last dictionaries that all patches are coded with, and how many turns lie between two of them."""
 SETTLING, AVERAGED = 3, 4
 """Turns of a patch's coding that are left out of the average, and those that are in it."""
-NOISE = 160.0
-"""γ_e to begin with: 5 grey values."""
+NOISE = 6.5
+"""γ_e to begin with: 25 grey values."""
+USAGE = 0.01
+"""π_k to begin with."""
 MASS = 1.0
 """a and b, of the beta process."""
 VAGUE = 1e-6
@@ -92,7 +95,7 @@ class Model:
     @classmethod
     def begun(cls, atoms: Matrix, noise: float) -> Model:
         """Before anything is known but where to begin."""
-        return cls(np.asarray(atoms, np.float32), np.full(len(atoms), 0.02), 1.0, noise)
+        return cls(np.asarray(atoms, np.float32), np.full(len(atoms), USAGE), 1.0, noise)
 
     def sweep(self, known: Array, left: Array, codes: Array, expected: Array, seed: int, first: int = 0) -> None:
         """Step 1 for some patches, in place; what each coefficient is expected to be is added to `expected`.
@@ -146,25 +149,31 @@ def inpaint(image: Array, mask: NDArray[np.bool_], *, iterations: int = ITERATIO
     if gaps.all():
         raise ValueError("mask: no pixel is known; nothing can be inferred")
     generator = np.random.default_rng(rng)
-    mean = np.float32(picture[~gaps].mean(dtype=float))
-    plane = np.where(gaps, 0, (picture - mean) / np.float32(UNIT)).astype(np.float32)
-    points, known = (sliding_window_view(one, (SIDE, SIDE)) for one in (plane, (~gaps).astype(np.float32)))
-    count = points.shape[0] * points.shape[1]
-    chosen = np.sort(generator.choice(count, min(count, TRAINING), replace=False))
-    place = np.unravel_index(chosen, points.shape[:2])
-    total = np.zeros(plane.shape)
+    points, known, means = _patches(picture, gaps)
+    count = len(points) * points.shape[1]
+    chosen = np.unravel_index(
+        np.sort(generator.choice(count, min(count, TRAINING), replace=False)), (len(points), points.shape[1])
+    )
+    some, there = ((one[chosen]).reshape(-1, SIDE * SIDE) for one in (points, known))
+    total = np.zeros(picture.shape)
+    wanted = range(iterations - 1, -1, -APART)[:DICTIONARIES]
     with one_blas_thread():
-        some, there = (one[place].reshape(-1, SIDE * SIDE) for one in (points, known))
-        chain = Chain(some, there, cosines(), generator)
-        wanted = {iterations - 1 - APART * place for place in range(DICTIONARIES)}
-        wanted = {turn for turn in wanted if turn >= 0}
+        chain = Chain(some - means[chosen][:, None], there, cosines(), generator)
         for turn in range(iterations):
             chain.turn()
             if turn in wanted:
-                total += _patches_added(chain.model, points, known, generator)
-    down, across = (np.convolve(np.ones(length - SIDE + 1), np.ones(SIDE)) for length in plane.shape)
-    filled = mean + UNIT * total / (len(wanted) * np.outer(down, across))
+                total += _patches_added(chain.model, points, known, means, generator)
+    down, across = (np.convolve(np.ones(length - SIDE + 1), np.ones(SIDE)) for length in picture.shape)
+    filled = UNIT * total / (len(wanted) * np.outer(down, across))
     return np.where(gaps, filled, picture).astype(np.float32)
+
+
+def _patches(picture: Array, gaps: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+    """All patches, where their pixels are known, and the mean of each where the gaps are filled by interpolation."""
+    smooth = interpolate(np.where(gaps, np.float32(0), picture), gaps) / np.float32(UNIT)
+    known = (~gaps).astype(np.float32)
+    points, there, filled = (sliding_window_view(one, (SIDE, SIDE)) for one in (smooth * known, known, smooth))
+    return points, there, np.asarray(filled.mean(axis=(2, 3)), np.float32)
 
 
 def cosines() -> Matrix:
@@ -320,20 +329,21 @@ def _moments(places: Any, values: Any, at: Any, pixels: Any, squares: Any, produ
                 row[atoms[y]] += code[x] * code[y]
 
 
-def _patches_added(model: Model, points: Array, known: Array, generator: np.random.Generator) -> Matrix:
+def _patches_added(model: Model, points: Array, known: Array, means: Array, generator: np.random.Generator) -> Matrix:
     """The sum of all patches as the model expects them, each in its place."""
     height, width = points.shape[:2]
     seeds = generator.integers(2**63, size=SETTLING + AVERAGED)
 
     def work(top: int) -> Matrix:
-        there = known[top : top + ROWS].reshape(-1, SIDE * SIDE)
-        left = points[top : top + ROWS].reshape(-1, SIDE * SIDE)  # zero where nothing is known
+        there, left = (one[top : top + ROWS].reshape(-1, SIDE * SIDE) for one in (known, points))
+        mean = means[top : top + ROWS].reshape(-1, 1)
+        left = there * (left - mean)
         codes, expected = (np.zeros((len(left), len(model.atoms)), np.float32) for _ in range(2))
         for turn, seed in enumerate(seeds):
             if turn == SETTLING:
                 expected[:] = 0
             model.sweep(there, left, codes, expected, int(seed), top * width)
-        patches = (expected @ model.atoms).reshape(-1, width, SIDE, SIDE) / AVERAGED
+        patches = (mean + expected @ model.atoms / AVERAGED).reshape(-1, width, SIDE, SIDE)
         total = np.zeros((len(patches) + SIDE - 1, width + SIDE - 1))
         for row, column in np.ndindex(SIDE, SIDE):
             total[row : row + len(patches), column : column + width] += patches[:, :, row, column]
