@@ -109,6 +109,7 @@ LIBRARIES = {  # of the rivals that are not our own code
     **dict.fromkeys(("telea", "navier_stokes"), "opencv-python-headless"),
     **dict.fromkeys(("biharmonic", "nlm", "tv_skimage", "wavelet"), "scikit-image"),
 }
+LICENCES = {"bm3d": "for non-commercial use only", "opencv-python-headless": "Apache 2.0", "scikit-image": "BSD-3"}
 
 
 def rival_version(name: str) -> str:

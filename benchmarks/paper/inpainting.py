@@ -24,7 +24,11 @@ from cosparse.reconstruction.start import interpolate
 MISSING = (90, 80, 50, 20)
 METHODS = ("linear", *cells.OURS, *inpainters)
 TABLE = PaperTable(
-    "inpainting", ("missing_percent",), ("GOAL", "FoE", "Zhou2012"), dict.fromkeys(cells.OURS, "GOAL"), allowed=0.2
+    "inpainting",
+    ("missing_percent",),
+    ("GOAL", "FoE", "Zhou2012"),
+    {**dict.fromkeys(cells.OURS, "GOAL"), "fields_of_experts": "FoE", "beta_process": "Zhou2012"},
+    allowed=0.2,
 )
 
 

@@ -117,12 +117,25 @@ def denoising_page(rows: Rows, out: Path, results: Path) -> str:
         "# Denoising\n\nTable I of the paper: PSNR in dB / SSIM. The noise is float and unquantised; "
         "results are clipped to 0..255, not rounded. Bold differences are where we fall short of the "
         "paper's GOAL.\n\n" + paper_table(denoising.TABLE, rows, common.DENOISING, lambda place: f"σ={place[0]:g}")
+        + learners_table(cells.read_rows(results, "learners"), cells.read_rows(results, "learners_table"))
+    )  # fmt: skip
+
+
+def learners_table(learned: Rows, rows: Rows) -> str:
+    """The means of the same table by operators of other learners, each with what it took to learn."""
+    seconds = {row["learner"]: row["cpu_seconds"] for row in learned}
+    lines = [[row["learner"], seconds.get(row["learner"], ""), *list(row.values())[1:]] for row in rows]
+    head = ["", "processor seconds to learn", *(f"σ={sigma}" for sigma in denoising.SIGMAS), "mean"]
+    text = (
+        "\n\nOperators of other learners from the same patches in our denoiser, without grouping and at the weight "
+        "that was best on training photographs: mean PSNR in dB over the five images "
+        "(`python benchmarks/learners.py --table`; more in [recovery](../recovery.md)).\n\n"
     )
+    return text + table(head, lines) if lines else ""
 
 
 def man_picture(out: Path) -> str:
-    man = common.test_image("man")
-    noisy = common.add_noise(man, 20)
+    noisy = common.add_noise(man := common.test_image("man"), 20)
     shown: dict[str, np.ndarray] = {"original": man, "noisy": noisy}
     for method in ("tv_skimage", "bm3d"):
         if available(method):
@@ -329,6 +342,18 @@ def made_with(rows: Rows) -> str:
     return f"cosparse {', '.join(parts['version'])}; quality {', '.join(parts['quality'])}; seed {shown}"
 
 
+def made_by(rows: Rows) -> str:
+    """Whose code the rivals are, in which version and under which licence."""
+    found = {}
+    for row in rows:
+        method, version = row.get("method", ""), row.get("version", "")
+        if method in {*denoisers, *inpainters, *upscalers} and version:
+            licence = cells.LICENCES.get(version.rpartition(" ")[0])
+            found[title(method)] = f"{version} ({licence})" if licence else f"cosparse {version} (BSD-3)"
+    listed = "; ".join(f"{name}: {version}" for name, version in sorted(found.items()))
+    return f"\n\nWhose code the other columns are: {listed}." if found else ""
+
+
 def main(argv: Sequence[str] | None = None) -> list[Path]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=common.ROOT / "docs" / "results")
@@ -352,7 +377,7 @@ def main(argv: Sequence[str] | None = None) -> list[Path]:
         text = page(rows, args.output, args.results)
         if name in PICTURES and not args.no_pictures:
             text += "\n\n" + PICTURES[name](args.output)
-        _write(file, text + foot)
+        _write(file, text + made_by(rows) + foot)
         written.append(file)
     text = (
         "# Results\n\nEvery figure here was written by a script of `benchmarks/paper/` into "

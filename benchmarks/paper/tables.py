@@ -64,6 +64,7 @@ class PaperTable:
         path = cells.write_rows(args.output, self.name, joined + quoted, self.names)
         self._print(joined, places, paper, args, about)
         self._judge(joined, paper)
+        self._judge_rivals(joined, paper)
         cells.console.print(f"written: {path}")
         return joined
 
@@ -137,6 +138,21 @@ class PaperTable:
         for rival in self.beaten:
             under = [place for place in ours if ours[place] <= float(paper[*place, rival]["psnr"])]
             cells.verdict(f"above the paper's {rival} in every entry {under or ''}", not under)
+
+    def _judge_rivals(self, rows: list[dict[str, Any]], paper: dict[Any, dict[str, str]]) -> None:
+        """Whether other methods come out, in the mean, no more than 0.3 dB under the paper's figures of theirs."""
+        for method, theirs in self.same.items():
+            both = [
+                (float(row["psnr"]), float(paper[*self.place(row), theirs]["psnr"]))
+                for row in rows
+                if row["method"] == method not in cells.OURS
+                and not self.aside(self.place(row))
+                and (*self.place(row), theirs) in paper
+            ]
+            if both:
+                mean, published = np.mean(both, axis=0)
+                text = f"{method} mean {mean:.3f} dB, the paper's {theirs} {published:.3f}, over {len(both)} entries"
+                cells.verdict(text, mean >= published - 0.3)
 
 
 def _entry(row: dict[str, Any] | None) -> str:

@@ -12,13 +12,13 @@ Examples
 >>> import numpy as np
 >>> from cosparse.baselines import denoisers, inpainters, learners, upscalers
 >>> sorted(denoisers)
-['bm3d', 'finite_differences', 'ksvd', 'nlm', 'tv_skimage', 'wavelet']
+['bm3d', 'fields_of_experts', 'finite_differences', 'ksvd', 'nlm', 'tv_skimage', 'wavelet']
 >>> sorted(inpainters)
-['beta_process', 'biharmonic', 'finite_differences', 'navier_stokes', 'telea']
+['beta_process', 'biharmonic', 'fields_of_experts', 'finite_differences', 'navier_stokes', 'telea']
 >>> sorted(learners)
 ['analysis_ksvd', 'aol', 'minimal_eigenvalues', 'noise_aware_aol']
 >>> sorted(upscalers)
-['coupled_dictionaries']
+['coupled_dictionaries', 'fields_of_experts']
 >>> flat = np.full((16, 16), 100, np.float32)
 >>> bool(np.allclose(denoisers["nlm"](flat, 10.0), 100))
 True
