@@ -1,7 +1,7 @@
-"""Inpainting by a beta-process dictionary (Zhou et al. 2012): how many atoms, how many of them a patch takes, and how
-much is noise are all inferred, together with the dictionary, from the pixels that are there.
+"""Inpainting by a beta-process dictionary (Zhou et al. 2012): its size, its use and the noise are inferred with it.
 
-A patch x_i of P = 8x8 pixels, of which only those with m_ip = 1 are known, is taken to be made of few of K = 256 atoms,
+A patch x_i of P = 8x8 pixels, of which only those with m_ip = 1 are known, is taken to be made of few of K = 256 atoms:
+how many patches take an atom, if any do, how strongly, and how much is noise, all follow from the known pixels,
 
     x_i = D (z_i ∘ s_i) + e_i,      z_ik ~ Bernoulli(π_k),      π_k ~ Beta(a/K, b (K-1)/K),
     d_k ~ N(0, I/P),      s_i ~ N(0, I/γ_s),      e_i ~ N(0, I/γ_e),      γ_s, γ_e ~ Gamma(10⁻⁶, 10⁻⁶).
