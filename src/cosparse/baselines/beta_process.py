@@ -1,4 +1,4 @@
-"""Inpainting by a beta-process dictionary (Zhou, Chen and others 2012): how it is used and the noise are inferred with it.
+"""Inpainting by a beta-process dictionary (Zhou, Chen and others 2012): its use and the noise are inferred with it.
 
 A patch x_i of P = 8x8 pixels, of which only those with m_ip = 1 are known, is taken to be made of few of K = 256 atoms:
 how many patches take an atom, if any do, how strongly, and how much is noise, all follow from the known pixels,
