@@ -27,7 +27,7 @@ TABLE = PaperTable(
     "inpainting",
     ("missing_percent",),
     ("GOAL", "FoE", "Zhou2012"),
-    {**dict.fromkeys(cells.OURS, "GOAL"), "fields_of_experts": "FoE"},
+    {**dict.fromkeys(cells.OURS, "GOAL"), "fields_of_experts": "FoE", "beta_process": "Zhou2012"},
     allowed=0.2,
 )
 

@@ -14,11 +14,11 @@ Examples
 >>> sorted(denoisers)
 ['bm3d', 'fields_of_experts', 'finite_differences', 'ksvd', 'nlm', 'tv_skimage', 'wavelet']
 >>> sorted(inpainters)
-['biharmonic', 'fields_of_experts', 'finite_differences', 'navier_stokes', 'telea']
+['beta_process', 'biharmonic', 'fields_of_experts', 'finite_differences', 'navier_stokes', 'telea']
 >>> sorted(learners)
 ['analysis_ksvd', 'aol', 'minimal_eigenvalues', 'noise_aware_aol']
 >>> sorted(upscalers)
-['fields_of_experts']
+['coupled_dictionaries', 'fields_of_experts']
 >>> flat = np.full((16, 16), 100, np.float32)
 >>> bool(np.allclose(denoisers["nlm"](flat, 10.0), 100))
 True
