@@ -224,7 +224,7 @@ print(sum(_penalise.stats.cache_hits.values()))
 def test_it_works_for_a_stranger_who_can_write_nothing(stranger, installed, packages, built):
     version, *operators = stranger(installed, "-c", API).stdout.split()
     assert f"cosparse-{version}-" in built[1].name
-    assert set(operators) == {"default", "goal", "goal-large"}
+    assert set(operators) == {"default", "goal", "goal-large", "staged"}
     assert stranger(installed.parent / "cosparse", "--version").stdout == f"cosparse {version}\n"
     done = stranger(
         installed, "-m", "cosparse", "denoise", "noisy.png", "clean.png", "--sigma", "20", "--quality", "fast"

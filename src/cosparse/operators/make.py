@@ -70,8 +70,8 @@ RECIPES: dict[str, Recipe | Refinement] = {
     "default": Refinement("goal", {"sigma": (5.0, 50.0), "stride": 2, "steps": 1000, "batch": 16, "crop": 72}),
     "staged": Refinement(
         "default",
-        {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 24_000, "batch": 8, "crop": 72, "validations": 48},
-        {"sigma": (4.0, 60.0), "stages": 3, "pools": 32, "steps": 10_000, "batch": 8, "crop": 72, "validations": 20},
+        {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 20_000, "batch": 8, "crop": 72, "validations": 40},
+        {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
         held_out=9,
     ),
     "goal": Recipe(size=8, count=100_000, rows=128, learning=_log(kappa=4000, mu=0.2, iterations=500)),
