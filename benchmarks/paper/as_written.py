@@ -79,16 +79,40 @@ class Stage:
         return self.force / (p * 20 ** (p - 1))
 
 
+ABOUT = """# The paper's penalty, exactly as written
+
+The paper measures sparsity by Σ (v² + ν)^(p/2), with p = 0.4 and ν = 1e-6, squared per patch when learning. cosparse,
+as the code that the authors released, takes the logarithm log(1 + νv²). Here the paper's form has its own numbers,
+chosen on training photographs only; the columns *GOAL exactly as written* of the three tables are made with them.
+
+What it takes:
+
+- **A larger κ.** With κ = 9000 the operator is ill conditioned (3.8) and stands at 28.57 dB; with 80,000 at 28.75, and
+  with μ = 30 instead of 0.01, which brings the coherence from 0.84 to 0.50, at 28.76. Operators of the logarithm reach
+  28.77 in the same test. It was κ that was missing, not the form.
+- **The paper's p.** 0.2 and 0.6 are worse than 0.4; ν between 1e-6 and 1e-4 makes no difference to learning.
+- **Another ν in reconstruction.** On 0..255 a ν near 1 is needed. Near zero the penalty's curvature is p·ν^(p/2-1):
+  with 1e-6 so large that conjugate gradient crawls, and 60 iterations end 1.4 dB lower.
+- **A stop in time.** A repair is best after about 20 iterations and loses 0.1 dB or more on the way to the minimum.
+
+Why then the logarithm? We see three reasons. It is the limit of the same family, as ((v² + ν)^(p/2) - ν^(p/2)) / p
+tends to ½ log(1 + v²/ν) for p to 0, with one number less to choose. Its curvature at zero is moderate for any useful ν,
+so that it converges sooner. And it costs less than a power: 400 iterations of learning take 42 s, the p-norm's 57 s.
+
+`force` is how hard the prior pulls on a coefficient of 20 grey levels, λ·p·20^(p-1); `psnr_settled` is after 60
+iterations, `psnr` at the best number of them; `psnr_by_log` is the same operator in our own denoiser. PSNR in dB, mean
+over photographs held out of learning."""
 PAPER = Learning()
-LEARNING = Learning(0.4, 1e-6, 40_000.0, 0.01)
-# noise -> the stages of its repair
-DENOISING = {25: (Stage(0.14, 1.0, 30),)}
-INPAINTING: tuple[Stage, ...] = (Stage(1.0, 100.0, 20), Stage(1.0, 10.0, 20), Stage(1.0, 1.0, 20))
-UPSCALING: dict[int, tuple[Stage, ...]] = {0: (Stage(0.01, 1.0, 30), Stage(0.001, 1.0, 30))}
-
-
+LEARNING = Learning(0.4, 1e-6, 80_000.0, 30.0)
+# noise -> the stages of its repair: force and iterations chosen at 5 and 25, by powers of the noise elsewhere
+DENOISING = {
+    sigma: (Stage(round(0.13 * (sigma / 25) ** 1.16, 4), 1.0, round(21 * (sigma / 25) ** 0.6)),)
+    for sigma in denoising.SIGMAS
+}
+INPAINTING = (Stage(1.0, 30.0, 20), Stage(1.0, 3.0, 20), Stage(1.0, 0.3, 20))
+UPSCALING = {0: (Stage(0.003, 1.0, 30), Stage(0.0003, 1.0, 30)), 8: (Stage(0.1, 1.0, 30), Stage(0.01, 1.0, 30))}
 CHOSEN = [repr(DENOISING), repr(INPAINTING), repr(UPSCALING)]
-LEARNED_FROM = {False: (100_000, 400), True: (2000, 10)}  # patches and iterations, by --quick
+LEARNED_FROM = {False: (100_000, 250), True: (2000, 10)}  # patches and iterations, by --quick
 
 
 @cache
@@ -193,7 +217,7 @@ def superresolution_table(args: argparse.Namespace) -> list[cells.Cell]:
 
 def tables(args: argparse.Namespace) -> None:
     """Add our rows to the three tables, beside the published ones of GOAL."""
-    made = {denoising: denoising_table, inpainting: inpainting_table, superresolution: superresolution_table}
+    made = {denoising: denoising_table, superresolution: superresolution_table, inpainting: inpainting_table}
     for script, work in made.items():
         table = replace(script.TABLE, same={**script.TABLE.same, NAME: "GOAL"})
         table.finish(cells.compute(NAME, work(args)), args, TITLE)
@@ -202,10 +226,10 @@ def tables(args: argparse.Namespace) -> None:
 # -- choosing, on validation photographs
 
 TRIED = (
-    *(Learning(kappa=kappa) for kappa in (9e3, 2e4, 4e4, 8e4)),
-    *(Learning(kappa=4e4, mu=mu) for mu in (1.0, 100.0)),
-    *(Learning(kappa=4e4, nu=nu) for nu in (1e-4, 1e-3)),
-    *(Learning(p, kappa=kappa) for p, kappa in ((0.2, 5.2e5), (0.6, 8e3), (0.8, 1.8e3))),
+    *(Learning(kappa=kappa) for kappa in (9e3, 2e4, 4e4, 8e4, 1.6e5)),
+    *(Learning(kappa=8e4, mu=mu) for mu in (1.0, 30.0)),
+    *(Learning(kappa=8e4, nu=nu) for nu in (1e-4, 1e-3)),
+    *(Learning(p, kappa=kappa) for p, kappa in ((0.2, 1e6), (0.6, 1.6e4), (0.8, 3.6e3))),
 )
 FORCES = (0.1, 0.13, 0.17, 0.22)  # by the best of which an operator is judged
 COLUMNS = ("step", "level", "p", "learning_nu", "kappa", "mu", "coherence", "condition", "force", "nu", "iterations",
@@ -273,12 +297,11 @@ def repair_cell(step: str, trial: Trial, found: AnalysisOperator) -> cells.Cell:
 
 
 def denoising_trials(images: list[np.ndarray]) -> list[Trial]:
-    usual = {5: 0.02, 10: 0.045, 20: 0.1, 25: 0.13, 30: 0.16}
-    settings = [(SIGMA, 0.3), (SIGMA, 3.0), *((sigma, 1.0) for sigma in usual)]
+    settings = [(5, 0.02, 1.0), *((SIGMA, 0.13, nu) for nu in (PAPER.nu, 0.3, 1.0, 3.0))]
     return [
-        (sigma, noisy_photographs(images, sigma), [Stage(round(factor * usual[sigma], 4), nu, LIMIT)])
-        for sigma, nu in settings
-        for factor in (0.7, 1.0, 1.4)
+        (sigma, noisy_photographs(images[:: 2 if sigma == 5 else 1], sigma), [Stage(round(f * force, 4), nu, LIMIT)])
+        for sigma, force, nu in settings
+        for f in (0.7, 1.0, 1.4)
     ]
 
 
@@ -287,9 +310,9 @@ def inpainting_trials(images: list[np.ndarray]) -> list[Trial]:
         return image, gaps_problem(image, np.random.default_rng(i).random(image.shape) < percent / 100)
 
     return [
-        (percent, [damaged(image, i, percent) for i, image in enumerate(images)],
+        (percent, [damaged(image, i, percent) for i, image in enumerate(images[::2])],
          [Stage(1.0, nu * times, 20) for times in (100.0, 10.0, 1.0)])
-        for percent, nu in product((90, 80, 50, 20), (0.3, 3.0, 30.0))
+        for percent, nu in product((90, 50), (0.3, 3.0, 30.0))
     ]  # fmt: skip
 
 
@@ -298,10 +321,10 @@ def upscaling_trials(images: list[np.ndarray]) -> list[Trial]:
         return image, small_problem(common.add_noise(shrink(image, FACTOR), sigma, i), sigma)
 
     return [
-        (sigma, [shrunk(image, i, sigma) for i, image in enumerate(images)],
+        (sigma, [shrunk(image, i, sigma) for i, image in enumerate(images[::2])],
          [Stage(force * times, nu, 30) for times in (10.0, 1.0)])
         for sigma, forces in ((0, (0.0003, 0.001, 0.003)), (8, (0.003, 0.01, 0.03)))
-        for force, nu in product(forces, (1.0, 10.0))
+        for force, nu in product(forces, (1.0,))
     ]  # fmt: skip
 
 

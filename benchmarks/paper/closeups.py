@@ -4,8 +4,9 @@
     python benchmarks/paper/closeups.py --paper    on the paper's man, lena and august, into .benchmarks-cache/closeups/
 
 The paper's own images need COSPARSE_DATA, have no clear licence and are never committed. None of the photographs is
-among those that our operators were learned from. Under each part stands the PSNR of the whole image; ours is of the
-quality "best". Repairs are kept, as those of the tables are.
+among those that our operators were learned from. Of a photograph, the surroundings of the close-up are repaired, of the
+paper's images the whole; the PSNR below each part is that of all that was repaired. Ours is of the quality "best".
+Repairs are kept, as those of the tables are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from cosparse.reconstruction.start import enlarge, interpolate
 
 Repairs = dict[str, Callable[[], np.ndarray]]
 SIGMA, MISSING, FACTOR, SMALL_SIGMA = 20, 0.9, 3, 8
-SIDE = 144  # pixels of a close-up
+SIDE, AROUND = 144, 57  # pixels of a close-up, and of what is repaired on each side of it
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,8 @@ def main(argv: Sequence[str] | None = None) -> list[Path]:
     for task in args.tasks or TASKS:
         name, *corner = SCENES[task].paper if args.paper else SCENES[task].free
         truth = common.test_image(name) if args.paper else photograph(name)
+        if not args.paper:
+            truth, corner = truth[tuple(slice(at - AROUND, at + SIDE + AROUND) for at in corner)], [AROUND, AROUND]
         height, width = (side // FACTOR * FACTOR for side in truth.shape)
         file = folder / f"{task}-closeup.png"
         captions = draw(task, np.ascontiguousarray(truth[:height, :width]), (corner[0], corner[1]), file)

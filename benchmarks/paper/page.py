@@ -140,7 +140,7 @@ def superresolution_page(rows: Rows, out: Path, results: Path) -> str:
 
 
 CLOSEUPS = {
-    "denoising": "A part of scikit-image's “camera”, noise of σ = 20, four methods; PSNR of the whole photograph.",
+    "denoising": "A part of scikit-image's “camera”, noise of σ = 20, four methods; PSNR of 258x258 pixels.",
     "inpainting": "Another part, 90 % of the pixels missing.",
     "superresolution": "A part of “chelsea”, three times smaller and with noise of σ = 8, enlarged.",
 }
