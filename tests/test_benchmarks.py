@@ -133,7 +133,7 @@ def test_learning_parameters_and_the_page(run, script, tmp_path):
     runs = run("learning", "--runs", "log, random", "p-norm, random", output=results)
     assert [row["iterations"] for row in runs] == ["10", "10"]
     operators = run("parameters", output=results)
-    assert len(operators) == 4
+    assert len(operators) == 4 and run("parameters", "--kept", output=results) == operators
     for row in (*runs, *operators):
         assert float(row["psnr"]) > 25 and float(row["condition"]) >= 1 and 0 < float(row["coherence"]) < 1
     run("denoising", "--sigma", "25", "--methods", "noisy", "ours", output=results)

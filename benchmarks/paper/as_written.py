@@ -337,6 +337,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         "steps", nargs="*", metavar="STEP", help="learn, denoise, inpaint, upscale; all if none is named"
     )
     parser.add_argument("--tables", action="store_true", help="repair the paper's test images with what was chosen")
+    parser.add_argument("--kept", action="store_true", help="only what earlier runs have tried")
     parser.set_defaults(images=None)
     args = cells.parse(parser, argv)
     if args.tables:
@@ -355,6 +356,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         else:
             found = operator(*LEARNED_FROM[args.quick])
             work = [repair_cell(step, trial, found) for trial in TRIALS[step](images)[:few]]
+        work = cells.kept(NAME, work) if args.kept else work
         reached = [{**dict.fromkeys(COLUMNS, ""), **row} for row in cells.compute(NAME, work)]
         report(step, reached)
         rows += [{column: row[column] for column in COLUMNS} for row in reached]
