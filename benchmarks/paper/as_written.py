@@ -106,7 +106,7 @@ tried. What is not the paper's: atoms have no mean, patches lie two pixels apart
 
 Why then the logarithm? We see three reasons. It is the limit of the same family, as ((v² + ν)^(p/2) - ν^(p/2)) / p
 tends to ½ log(1 + v²/ν) for p to 0, with one number less to choose. Its curvature at zero is moderate for any useful ν,
-which should help it to converge. And it costs less than a power: 400 iterations of learning take 42 s, the p-norm's 57 s.
+which should help it to converge. And it costs less than a power: 400 iterations of learning take 42 s and not 57 s.
 
 `force` is how hard the prior pulls on a coefficient of 20 grey levels, λ·p·20^(p-1); `psnr_settled` is after 60
 iterations, `psnr` at the best number of them; `psnr_by_log` is the same operator in our own denoiser. PSNR in dB, mean
