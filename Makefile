@@ -1,6 +1,7 @@
 # make demo: repair a picture.  make test: run every test.  make lint: what CI checks beside them.
 # make quick: the tests without browser, Dask cluster, data or long work (pytest's markers), in a minute or so: while writing.
-# make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md.
+# make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md,
+# and the close-ups of docs/results.
 # make architecture: the made parts of docs/architecture.md.
 PYTHON ?= python3
 VENV := .venv
@@ -32,6 +33,7 @@ architecture: $(VENV)/.tests
 
 pictures: $(VENV)/.tests browser
 	$(BIN)/python -m pytest tests/studio/test_studio_pictures.py --studio-pictures docs/images
+	$(BIN)/python benchmarks/paper/closeups.py
 
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .

@@ -133,17 +133,47 @@ def test_learning_parameters_and_the_page(run, script, tmp_path):
     runs = run("learning", "--runs", "log, random", "p-norm, random", output=results)
     assert [row["iterations"] for row in runs] == ["10", "10"]
     operators = run("parameters", output=results)
-    assert len(operators) == 4
+    assert len(operators) == 4 and run("parameters", "--kept", output=results) == operators
     for row in (*runs, *operators):
         assert float(row["psnr"]) > 25 and float(row["condition"]) >= 1 and 0 < float(row["coherence"]) < 1
     run("denoising", "--sigma", "25", "--methods", "noisy", "ours", output=results)
     pytest.importorskip("matplotlib")
-    pages = script("page").main(["--results", str(results), "--output", str(tmp_path / "docs"), "--no-pictures"])
+    pages = script("page").main(["--results", str(results), "--output", str(tmp_path / "docs")])
     names = {page.name for page in pages}
     assert names == {"index.md", "denoising.md", "learning.md", "parameters.md"}
     assert (tmp_path / "docs" / "parameters.png").stat().st_size < 300_000
     index = (tmp_path / "docs" / "index.md").read_text()
     assert "[Denoising (Table I)](denoising.md)" in index and "not computed yet" in index
+
+
+def test_the_papers_penalty_is_tuned_and_tabled(run, tmp_path):
+    rows = run("as_written", "learn", "inpaint")
+    assert [row["step"] for row in rows] == ["inpaint", "inpaint", "learn", "learn"]
+    assert all(float(row["psnr"]) >= float(row["psnr_settled"]) > 20 for row in rows)
+    run("as_written", "--tables")
+    with (tmp_path / "results" / "denoising.csv").open(newline="") as file:
+        denoised = list(csv.DictReader(file))
+    assert {row["method"] for row in denoised} == {"as_written"}
+    assert psnr(denoised, "as_written", sigma="25") > 25
+
+
+@pytest.mark.slow
+def test_closeups(imported, tmp_path, monkeypatch):
+    """Of photographs that no operator has seen; parts of equal size, in two rows of three."""
+    from PIL import Image
+
+    from cosparse.operators.make import PHOTOGRAPHS
+
+    closeups = imported("closeups")
+    learned = {Path(name).stem for name in PHOTOGRAPHS}
+    assert not learned & {scene.free[0] for scene in closeups.SCENES.values()}
+    monkeypatch.setattr(imported("cells"), "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(closeups, "SIDE", 30)
+    part = np.ascontiguousarray(closeups.photograph("chelsea")[90:162, 130:202])
+    captions = closeups.draw("superresolution", part, (20, 20), tmp_path / "closeup.png")
+    assert [caption.rpartition(" ")[2] for caption in captions] == ["dB"] * 4
+    with Image.open(tmp_path / "closeup.png") as drawn:
+        assert drawn.mode == "L" and drawn.size == (3 * 60 + 2 * 8, 2 * (60 + 28))
 
 
 def test_the_grid_has_as_many_operators_as_asked_for(script):

@@ -201,6 +201,11 @@ def compute(title: str, cells: Sequence[Cell], *, folder: str | None = None) -> 
     return rows
 
 
+def kept(title: str, cells: Sequence[Cell]) -> list[Cell]:
+    """Those that earlier runs have computed."""
+    return [cell for cell in cells if (CACHE / title / f"{digest(cell.key)}.json").exists()]
+
+
 def cached(file: Path, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What `work` returned when it was first called for this file."""
     if file.exists():

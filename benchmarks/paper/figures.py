@@ -27,28 +27,44 @@ def _save(figure: Any, file: Path) -> None:
 
 
 def parameters(rows: Sequence[dict[str, Any]], values: Sequence[dict[str, Any]], file: Path) -> None:
-    """Quality over coherence and condition, the best operator's singular values, quality over k."""
-    figure, (heat, singular, size) = _pyplot().subplots(1, 3, figsize=(15, 4.2), layout="constrained")
+    """Quality over κ and μ, over coherence and condition, and over k; the best operator's singular values."""
+    figure, ((grid, heat), (singular, size)) = _pyplot().subplots(2, 2, figsize=(12, 8.4), layout="constrained")
     coherence, condition, psnr, k, kappa, mu = (
         np.array([float(row[key]) for row in rows]) for key in ("coherence", "condition", "psnr", "k", "kappa", "mu")
     )
+    pairs = list(zip(kappa, mu, strict=True))
+    usual = max(set(pairs), key=lambda pair: len({k[i] for i, p in enumerate(pairs) if p == pair}))
+    limits = {"vmin": np.percentile(psnr, 10), "vmax": psnr.max()}  # the worst would take all the colours
+    _grid(grid, [(*pair, value) for pair, value in zip(pairs, psnr, strict=True) if pair != usual], limits)
     order = psnr.argsort()
-    shown = heat.scatter(coherence[order], condition[order], c=psnr[order], cmap="jet", s=45)
+    shown = heat.scatter(coherence[order], condition[order], c=psnr[order], s=40, edgecolors="white", **limits,
+                         linewidths=0.4)  # fmt: skip
     best = order[-1]
-    heat.scatter(coherence[best], condition[best], s=160, facecolors="none", edgecolors="green", linewidths=2)
-    heat.set(xlabel="mutual coherence", ylabel="condition number", yscale="log", title=f"{len(rows)} operators")
-    figure.colorbar(shown, ax=heat, label="mean PSNR in dB, validation, σ = 25")
+    heat.scatter(coherence[best], condition[best], s=170, facecolors="none", edgecolors="crimson", linewidths=2)
+    heat.set(xlabel="mutual coherence", ylabel="condition number", yscale="log", title=f"all {len(rows)} operators")
+    heat.yaxis.set_major_formatter("{x:g}")
+    heat.yaxis.set_minor_formatter("{x:g}")
+    figure.colorbar(shown, ax=(grid, heat), label="mean PSNR in dB, validation, σ = 25", extend="min")
     singular.plot([int(row["number"]) for row in values], [float(row["value"]) for row in values], ".-")
     singular.set(xlabel="number", ylabel="singular value", ylim=(0, None),
                  title=f"the best: κ = {kappa[best]:g}, μ = {mu[best]:g}, k = {k[best]:g}")  # fmt: skip
-    pairs = list(zip(kappa, mu, strict=True))
-    common = max(set(pairs), key=lambda pair: len({k[i] for i, p in enumerate(pairs) if p == pair}))
-    sweep = sorted((k[i], psnr[i]) for i, pair in enumerate(pairs) if pair == common)
-    size.plot(*zip(*sweep, strict=True), "o-")
+    size.plot(*zip(*sorted((k[i], psnr[i]) for i, pair in enumerate(pairs) if pair == usual), strict=True), "o-", ms=4)
     size.axvline(128, color="grey", linestyle=":", label="k = 2n")
     size.legend()
-    size.set(xlabel="atoms k", ylabel="mean PSNR in dB", title=f"κ = {common[0]:g}, μ = {common[1]:g}")
+    size.set(xlabel="atoms k", ylabel="mean PSNR in dB", title=f"κ = {usual[0]:g}, μ = {usual[1]:g}")
     _save(figure, file)
+
+
+def _grid(axis: Any, points: Sequence[tuple[float, float, float]], limits: dict[str, Any]) -> None:
+    """A heat map over κ and μ, a square an operator."""
+    kappas, mus = (sorted({point[i] for point in points}) for i in (0, 1))
+    values = np.full((len(kappas), len(mus)), np.nan)
+    for kappa, mu, psnr in points:
+        values[kappas.index(kappa), mus.index(mu)] = psnr
+    axis.imshow(values, origin="lower", aspect="auto", **limits)
+    axis.set_xticks(range(len(mus)), [f"{mu:g}" for mu in mus], rotation=45)
+    axis.set_yticks(range(len(kappas)), [f"{kappa:g}" for kappa in kappas])
+    axis.set(xlabel="μ", ylabel="κ", title="over κ and μ, k = 2n")
 
 
 def learning(curves: Sequence[dict[str, Any]], file: Path) -> None:
@@ -67,13 +83,19 @@ def learning(curves: Sequence[dict[str, Any]], file: Path) -> None:
     _save(figure, file)
 
 
-def strip(images: Sequence[np.ndarray], file: Path, scale: int = 1) -> None:
-    """Pictures side by side, as an 8-bit grey PNG."""
-    from PIL import Image
+def sheet(panels: Sequence[tuple[np.ndarray, str, str]], file: Path, *, columns: int = 3, scale: int = 2) -> None:
+    """Pictures of one size in rows, enlarged pixel by pixel, each with its name and a note below; an 8-bit grey PNG."""
+    from PIL import Image, ImageDraw, ImageFont
 
-    gap = np.full((images[0].shape[0] * scale, 4), 255, np.uint8)
-    parts: list[np.ndarray] = []
-    for image in images:
+    height, width = (scale * side for side in panels[0][0].shape)
+    gap, caption, font = 8, 28, ImageFont.load_default(15)
+    rows = -(-len(panels) // columns)
+    whole = Image.new("L", (columns * (width + gap) - gap, rows * (height + caption)), 255)
+    pen = ImageDraw.Draw(whole)
+    for number, (image, name, note) in enumerate(panels):
+        x, y = number % columns * (width + gap), number // columns * (height + caption)
         grey = np.clip(np.round(image), 0, 255).astype(np.uint8)
-        parts += [np.kron(grey, np.ones((scale, scale), np.uint8)), gap]
-    Image.fromarray(np.hstack(parts[:-1])).save(file, optimize=True)
+        whole.paste(Image.fromarray(np.kron(grey, np.ones((scale, scale), np.uint8))), (x, y))
+        pen.text((x, y + height + 4), name, fill=0, font=font)
+        pen.text((x + width, y + height + 4), note, fill=0, font=font, anchor="ra")
+    whole.save(file, optimize=True)

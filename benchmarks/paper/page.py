@@ -2,8 +2,7 @@
 
     python benchmarks/paper/page.py [--output docs/results] [--results benchmarks/results]
 
-A table whose CSV is not there is left out, and the index says so. The pictures are computed (and kept)
-here.
+A table whose CSV is not there is left out, and the index says so. Close-ups are those that closeups.py has drawn.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import as_written
 import cells
 import common
 import denoising
@@ -22,10 +22,8 @@ import numpy as np
 import superresolution
 from tables import PaperTable
 
-import cosparse
-from cosparse.baselines import available, denoisers, inpainters, title, upscalers
+from cosparse.baselines import denoisers, inpainters, title, upscalers
 from cosparse.io.atomic import replacing
-from cosparse.reconstruction.start import enlarge
 
 Rows = list[dict[str, str]]
 QUALITIES = ("best", "balanced", "fast")
@@ -38,6 +36,8 @@ def method_title(row: dict[str, str]) -> str:
         return f"**ours, {row['quality']}**"
     if method == "prior":
         return f"ours, {row['quality']}, without grouping"
+    if method == as_written.NAME:
+        return as_written.TITLE
     if method in {*denoisers, *inpainters, *upscalers}:
         return title(method)
     return method
@@ -134,40 +134,12 @@ def learners_table(learned: Rows, rows: Rows) -> str:
     return text + table(head, lines) if lines else ""
 
 
-def man_picture(out: Path) -> str:
-    noisy = common.add_noise(man := common.test_image("man"), 20)
-    shown: dict[str, np.ndarray] = {"original": man, "noisy": noisy}
-    for method in ("tv_skimage", "bm3d"):
-        if available(method):
-            key = ["denoise", method, cells.rival_version(method), cells.code(f"baselines/{method}.py"), noisy, 20]
-            shown[title(method)] = cells.cached_image(key, lambda method=method: denoisers[method](noisy, 20))
-    shown["ours, best"] = _ours(
-        "denoise", [noisy, 20], lambda: cosparse.denoise(noisy, 20, quality="best", data_range=255)
-    )
-    figures.strip([image[120:280, 180:340] for image in shown.values()], out / "man.png")
-    return _picture("man.png", "“man”, σ = 20, close-up", shown, man)
-
-
 def inpainting_page(rows: Rows, out: Path, results: Path) -> str:
     return (
         "# Inpainting\n\nTable II of the paper: PSNR in dB / SSIM, by the share of missing pixels. Bold "
         "differences are where we fall short of the paper's GOAL.\n\n"
         + paper_table(inpainting.TABLE, rows, common.INPAINTING, lambda place: f"{place[0]:g} %")
     )
-
-
-def lena_picture(out: Path) -> str:
-    lena = common.test_image("lena")
-    mask = inpainting.missing(lena.shape, 90, 0)
-    damaged = np.where(mask, 0, lena).astype(np.float32)
-    shown: dict[str, np.ndarray] = {"original": lena, "what is left": damaged}
-    if available("navier_stokes"):
-        shown[title("navier_stokes")] = inpainters["navier_stokes"](damaged, mask)
-    shown["ours, best"] = _ours(
-        "inpaint", [damaged, mask], lambda: cosparse.inpaint(damaged, mask, quality="best", data_range=255)
-    )
-    figures.strip([image[200:424, 180:404] for image in shown.values()], out / "lena.png")
-    return _picture("lena.png", "“lena”, 90 % missing, close-up", shown, lena)
 
 
 def superresolution_page(rows: Rows, out: Path, results: Path) -> str:
@@ -181,33 +153,19 @@ def superresolution_page(rows: Rows, out: Path, results: Path) -> str:
     )
 
 
-def august_picture(out: Path) -> str:
-    august = superresolution.cropped(common.test_image("august"))
-    given = superresolution.small(august, 8, 0)
-    shown = {
-        "original": august,
-        "noisy small image": np.kron(given, np.ones((3, 3), np.float32)),
-        "bicubic": enlarge(given, 3),
-        "ours, best": _ours(
-            "upscale", [given, 8], lambda: cosparse.upscale(given, 3, sigma=8, quality="best", data_range=255)
-        ),
-    }
-    figures.strip([image[60:270, 120:330] for image in shown.values()], out / "august.png")
-    return _picture("august.png", "“august”, noise σ = 8, enlarged three times, part", shown, august)
+CLOSEUPS = {
+    "denoising": "A part of scikit-image's “camera”, noise of σ = 20, four methods; PSNR of 258x258 pixels.",
+    "inpainting": "Another part, 90 % of the pixels missing.",
+    "superresolution": "A part of “chelsea”, three times smaller and with noise of σ = 8, enlarged.",
+}
 
 
-def _ours(task: str, given: list[Any], work: Callable[[], np.ndarray]) -> np.ndarray:
-    from cosparse.operator import chosen_operator
-
-    return cells.cached_image([task, "ours", "best", given, chosen_operator(None), cells.code(*cells.ENGINE)], work)
-
-
-def _picture(file: str, caption: str, shown: dict[str, np.ndarray], truth: np.ndarray) -> str:
-    names = ", ".join(
-        name if image is truth else f"{name} ({cells.quality_of(truth, image)['psnr']:.2f} dB)"
-        for name, image in shown.items()
-    )
-    return f"![{caption}]({file})\n\n*{caption}. From left to right: {names}.*"
+def closeup(name: str, out: Path) -> str:
+    """The picture that closeups.py has drawn, if it has."""
+    file = f"{name}-closeup.png"
+    if name not in CLOSEUPS or not (out / file).exists():
+        return ""
+    return f"\n\n![{CLOSEUPS[name]}]({file})\n\n*{CLOSEUPS[name]}* `python benchmarks/paper/closeups.py` draws it."
 
 
 # -- the others
@@ -294,14 +252,29 @@ def _two(figure: str) -> str:
     return f"{float(figure):.2f}" if figure else ""
 
 
+def as_written_page(rows: Rows, out: Path, results: Path) -> str:
+    def tried(step: str, keys: Sequence[str]) -> str:
+        return table(keys, [[row[key] for key in keys] for row in rows if row["step"] == step])
+
+    learned = ("p", "learning_nu", "kappa", "mu", "condition", "coherence", "force", "psnr", "psnr_settled",
+               "psnr_by_log")  # fmt: skip
+    repaired = ("level", "force", "nu", "iterations", "psnr", "psnr_settled")
+    steps = {"denoise": "Denoising, by σ", "inpaint": "Inpainting, by the missing percentage",
+             "upscale": "Enlarging three times, by the noise"}  # fmt: skip
+    return "\n\n".join([
+        as_written.ABOUT, "Learning, judged by denoising with σ = 25:", tried("learn", learned),
+        *(part for step, text in steps.items() for part in (f"{text}:", tried(step, repaired))),
+    ])  # fmt: skip
+
+
 def parameters_page(rows: Rows, out: Path, results: Path) -> str:
     figures.parameters(rows, cells.read_rows(results, "singular_values"), out / "parameters.png")
     keys = ("kappa", "mu", "k", "coherence", "condition", "psnr")
     best = sorted(rows, key=lambda row: -float(row["psnr"]))[:10]
     return (
         f"# Parameters\n\n{len(rows)} operators over a grid of κ, μ and k, judged by denoising validation "
-        "photographs (σ = 25); none has seen a test image. Left: each operator by its coherence and "
-        "condition, the best in a green circle. Middle: its singular values. Right: the number of "
+        "photographs (σ = 25); none has seen a test image. Above: each by its κ and μ, and by its coherence and "
+        "condition, the best in a red circle. Below: the best one's singular values, and the number of "
         "atoms.\n\n![parameters](parameters.png)\n\n"
         "The ten best:\n\n" + table(keys, [[row[key] for key in keys] for row in best])
     )
@@ -325,12 +298,10 @@ PAGES = {
     "other_tasks": ("Deblurring and compressive sensing", other_tasks_page),
     "fixed_operators": ("Learned against fixed operators", fixed_operators_page),
     "modern": ("BSD68, beside newer methods", modern_page),
+    "as_written": ("The paper's penalty, exactly as written", as_written_page),
     "parameters": ("The study of κ, μ and k", parameters_page),
     "learning": ("How learning goes", learning_page),
 }
-
-
-PICTURES = {"denoising": man_picture, "inpainting": lena_picture, "superresolution": august_picture}
 
 
 def made_with(rows: Rows) -> str:
@@ -359,9 +330,7 @@ def main(argv: Sequence[str] | None = None) -> list[Path]:
     parser.add_argument("--output", type=Path, default=common.ROOT / "docs" / "results")
     parser.add_argument("--results", type=Path, default=common.RESULTS, help="folder of the CSVs")
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
-    parser.add_argument("--no-pictures", action="store_true", help="leave out man, lena and august")
     args = parser.parse_args(argv)
-    common.need_data()
     args.output.mkdir(parents=True, exist_ok=True)
     written, index = [], []
     for name, (heading, page) in PAGES.items():
@@ -374,10 +343,7 @@ def main(argv: Sequence[str] | None = None) -> list[Path]:
         if name not in args.pages:
             continue
         foot = f"\n\n---\n\n`python benchmarks/paper/{name}.py` wrote `{name}.csv`; {made_with(rows)}.\n"
-        text = page(rows, args.output, args.results)
-        if name in PICTURES and not args.no_pictures:
-            text += "\n\n" + PICTURES[name](args.output)
-        _write(file, text + made_by(rows) + foot)
+        _write(file, page(rows, args.output, args.results) + closeup(name, args.output) + made_by(rows) + foot)
         written.append(file)
     text = (
         "# Results\n\nEvery figure here was written by a script of `benchmarks/paper/` into "

@@ -5,12 +5,13 @@
 
 Each operator is learned from the paper's training images and judged by the mean PSNR of denoising
 validation photographs (σ = 25), at the best of three weights. A stopped run goes on with the next
-operator. Writes benchmarks/results/parameters.csv and singular_values.csv (of the best operator);
---figure draws them.
+operator; their order is by chance, and --kept writes and draws those that are there. Writes
+benchmarks/results/parameters.csv and singular_values.csv (of the best operator); --figure draws them.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
     parser.add_argument("--operators", type=int, default=100, help="how many to learn")
     parser.add_argument("--patches", type=int, default=50_000)
     parser.add_argument("--iterations", type=int, default=250)
+    parser.add_argument("--kept", action="store_true", help="only those that earlier runs have learned")
     parser.add_argument("--figure", type=Path, help="draw the heat map, the singular values and the saturation in k")
     args = cells.parse(parser, argv)
     if args.quick:
@@ -69,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
         }
 
     version = f"{cells.release()}+{cells.digest(cells.code(*cells.ENGINE, 'learning'))[:8]}"
-    data = cells.digest(patches, *images)
+    data, points = cells.digest(patches, *images), grid(args.operators)
     work = [
         cells.Cell(
             {"k": k, "kappa": kappa, "mu": mu, "patches": args.patches, "iterations": args.iterations,
@@ -78,9 +80,9 @@ def main(argv: Sequence[str] | None = None) -> list[dict[str, Any]]:
              version],
             lambda kappa=kappa, mu=mu, k=k: learned(kappa, mu, k),  # type: ignore[misc]
         )
-        for kappa, mu, k in grid(args.operators)
+        for kappa, mu, k in random.Random(0).sample(points, len(points))
     ]  # fmt: skip
-    rows = cells.compute("parameters", work)
+    rows = cells.compute("parameters", cells.kept("parameters", work) if args.kept else work)
     best = max(rows, key=lambda row: row["psnr"])
     values = [{"number": i + 1, "value": value} for i, value in enumerate(best["singular_values"])]
     columns = (
