@@ -237,7 +237,7 @@ def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
 
 def group_filter(
     pilots: Array, noisies: Array, known: Array, variances: Array, everywhere: bool,
-    size: int, step: int, radius: int, count: int,
+    size: int, step: int, radius: int, count: int, alike: float = np.inf,
 ) -> Array:  # fmt: skip
     """Planes (c, h, w) of one picture, estimated in groups of similar patches; `known` is 0 at missing pixels, else 1.
 
@@ -248,8 +248,10 @@ def group_filter(
 
         z = m + CKᵀ (KCKᵀ + vI)⁻¹ K(y - m) = m + Xᵀ (XKᵀKXᵀ + nvI)⁻¹ XKᵀ K(y - m).
 
-    A pixel is the mean of all estimates of it, weighted with the share of pixels that were known in each patch; where
-    there are none, it stays as in the pilot.
+    A group whose patches are not alike keeps its pilots instead: if the squared distance of the middle one of the n, the
+    nearest first, is more than `alike` times the contrast of the first, the sum of squares of what it differs by from
+    its mean. A pixel is the mean of all estimates of it, weighted with the share of pixels that were known in each
+    patch; where there are none, it stays as in the pilot.
     """
     height, width = pilots.shape[1:]
     a, b = min(size, height), min(size, width)
@@ -264,6 +266,9 @@ def group_filter(
             own = pilots[0, top : top + a, left : left + b]
             corners.sort(key=lambda at: float(((pilots[0, at[0] : at[0] + a, at[1] : at[1] + b] - own) ** 2).sum()))
             group = [(top, left), *corners][:count]
+            i, j = group[len(group) // 2]
+            distance = float(((pilots[0, i : i + a, j : j + b] - own) ** 2).sum())
+            close = alike == np.inf or distance <= alike * ((own - own.mean()) ** 2).sum()
             for i, j in group:
                 place = slice(i, i + a), slice(j, j + b)
                 sure = known[place].ravel().astype(bool)
@@ -274,5 +279,5 @@ def group_filter(
                     X, seen = P - m, (P - m)[:, sure]
                     system = seen @ seen.T + len(group) * variance * np.eye(len(group))
                     z = m + X.T @ np.linalg.solve(system, seen @ (noisy[place].ravel() - m)[sure])
-                    sums[place] += sure.mean() * z.reshape(a, b)
+                    sums[place] += sure.mean() * (z.reshape(a, b) if close else pilot[place])
     return np.where(weights > 0, total / np.where(weights > 0, weights, 1), pilots)
