@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.compiling import compiled, inlined
-from cosparse.kernels.reference import group_corners
+from cosparse.kernels.reference import CHESSBOARD, group_corners
 from cosparse.kernels.threads import available_cores, one_blas_thread, spread
 
 Planes = NDArray[np.float32]
@@ -20,9 +20,10 @@ BAND = 8  # rows of groups one task takes
 def _distances(guide, size, corner, row, first, found):  # type: ignore[no-untyped-def]
     """`found` becomes the squared distances from the patch at `corner` to those of a row, from column `first` on."""
     top, left = corner
+    pace = 1 if min(size) < CHESSBOARD else 2
     found[:] = 0
     for u in range(size[0]):
-        for v in range(size[1]):
+        for v in range(u % pace, size[1], pace):
             centre = guide[top + u, left + v]
             others = guide[row + u, first + v : first + v + len(found)]
             for j in range(len(found)):
@@ -69,14 +70,15 @@ def _find_similar(guide, size, corner, radius, nearest, found, bits):  # type: i
 
 @inlined
 def _close(guide, size, corner, alike, middle, found, bits):  # type: ignore[no-untyped-def]
-    """Whether a group's `middle` one (see `_find_similar`) is no further than `alike` times the first one's contrast."""
+    """Whether the `middle` one of a group (as in `_find_similar`) is within `alike` times the contrast of its first."""
     patch = guide[corner[0] : corner[0] + size[0], corner[1] : corner[1] + size[1]]
+    pace = 1 if min(size) < CHESSBOARD else 2
     mean, contrast = np.float32(0), np.float32(0)
     for u in range(size[0]):
         for v in range(size[1]):
             mean += patch[u, v] / np.float32(size[0] * size[1])
     for u in range(size[0]):
-        for v in range(size[1]):
+        for v in range(u % pace, size[1], pace):
             contrast += (patch[u, v] - mean) * (patch[u, v] - mean)
     found[0] = np.float32(alike) * contrast
     return alike == np.inf or middle >> 32 <= bits[0]
