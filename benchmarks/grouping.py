@@ -18,10 +18,11 @@ import cosparse
 from cosparse.kernels.groups import group_filter
 from cosparse.reconstruction.stages import GROUPING, QUALITIES
 
-# (size, step, radius, count) and how many times over.
+# (size, step, radius, count), how many times over, and how much alike patches must be for the second time.
 OTHERS = [
-    ((5, 4, 16, 24), 1), ((8, 4, 16, 24), 1), ((6, 4, 16, 12), 1), ((6, 4, 16, 48), 1),
-    ((6, 4, 8, 24), 1), ((6, 4, 24, 24), 1), ((6, 2, 16, 24), 1), ((6, 4, 16, 24), 2), ((6, 4, 16, 24), 3),
+    ((6, 4, 16, 24), 1, np.inf), ((8, 4, 16, 32), 1, np.inf), ((8, 4, 16, 64), 1, np.inf), ((8, 6, 16, 24), 1, np.inf),
+    ((8, 6, 16, 48), 1, np.inf), ((8, 6, 12, 32), 1, np.inf), ((8, 6, 24, 32), 1, np.inf), ((8, 6, 16, 32), 2, np.inf),
+    ((8, 6, 16, 32), 2, 0.5), ((8, 6, 16, 32), 2, 0.3), ((8, 6, 16, 32), 2, 0.2), ((8, 6, 16, 32), 3, 0.3),
 ]  # fmt: skip
 
 
@@ -55,14 +56,14 @@ def main() -> None:
                 if quality == "balanced" and not second:
                     pilots = results
         variance = np.array([sigma**2])
-        for setting, passes in OTHERS:
+        for setting, passes, alike in OTHERS:
             planes = [pilot[None] for pilot in pilots]
-            for _ in range(passes):
+            for limit in [np.inf] + [alike] * (passes - 1):
                 planes = [
-                    group_filter(plane, noisy[None], np.ones_like(noisy, np.uint8), variance, True, *setting)
+                    group_filter(plane, noisy[None], np.ones_like(noisy, np.uint8), variance, True, *setting, limit)
                     for plane, noisy in zip(planes, noisies, strict=True)
                 ]
-            note(problem, "balanced", label(*setting, passes), [plane[0] for plane in planes])
+            note(problem, "balanced", label(*setting, passes, alike), [plane[0] for plane in planes])
     for percent in args.missing:
         masks = [np.random.default_rng(i).random(truth.shape) < percent / 100 for i, truth in enumerate(truths)]
         for quality in QUALITIES:
@@ -88,9 +89,10 @@ def table(rows: list[dict]) -> list[str]:
     return lines
 
 
-def label(size: int, step: int, radius: int, count: int, passes: int = 1) -> str:
+def label(size: int, step: int, radius: int, count: int, passes: int = 1, alike: float = np.inf) -> str:
     again = f", {passes} times" if passes > 1 else ""
-    return f"{count} of {size}x{size}, step {step}, radius {radius}{again}"
+    limit = f" if alike to {alike:g}" if alike < np.inf else ""
+    return f"{count} of {size}x{size}, step {step}, radius {radius}{again}{limit}"
 
 
 if __name__ == "__main__":

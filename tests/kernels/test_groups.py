@@ -21,13 +21,13 @@ def planes(shape, seed):
 
 @given(
     shape=st.tuples(st.sampled_from([1, 3]), st.integers(1, 30), st.integers(1, 30)),
-    size_step=st.integers(1, 7).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size))),
+    size_step=st.integers(1, 9).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size))),
     radius=st.integers(0, 6), count=st.integers(1, 12), everywhere=st.booleans(),
-    seed=st.integers(0, 2**32 - 1),
+    alike=st.sampled_from([0.1, 0.5, np.inf]), seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
-def test_the_fast_twin_does_what_the_definition_says(shape, size_step, radius, count, everywhere, seed):
+def test_the_fast_twin_does_what_the_definition_says(shape, size_step, radius, count, everywhere, alike, seed):
     given = planes(shape, seed)
-    rest = (everywhere, *size_step, radius, count)
+    rest = (everywhere, *size_step, radius, count, alike)
     found = groups.group_filter(*given, *rest)
     wanted = reference.group_filter(*(part.astype(float) for part in given), *rest)
     np.testing.assert_allclose(found, wanted, atol=0.01)
@@ -42,3 +42,25 @@ def test_without_noise_nothing_is_changed_and_with_all_noise_the_groups_agree():
     np.testing.assert_allclose(nearly, noisies, atol=0.1)
     alone = groups.group_filter(pilots, noisies, known, np.array([1e12]), True, 3, 2, 6, 1)
     np.testing.assert_allclose(alone, pilots, atol=1e-3)
+
+
+def test_of_equals_the_first_in_reading_order_is_nearer():
+    """Copies of one tile: which of them make the group shows in the noise, and it is as the definition has it."""
+    pilots = np.tile(np.random.default_rng(0).integers(0, 255, (4, 4)), (6, 6))[None].astype(np.float32)
+    noisies = pilots + np.random.default_rng(1).normal(0, 20, pilots.shape).astype(np.float32)
+    given = pilots, noisies, np.ones(pilots.shape[1:], np.uint8), np.array([400.0])
+    found = groups.group_filter(*given, True, 4, 4, 9, 5)
+    wanted = reference.group_filter(*(part.astype(float) for part in given), True, 4, 4, 9, 5)
+    np.testing.assert_allclose(found, wanted, atol=1e-3)
+
+
+def test_groups_that_are_not_alike_keep_their_pilots():
+    rng = np.random.default_rng(0)
+    stripes = np.where(np.arange(24) % 4 < 2, 80, 170) + rng.normal(0, 3, (36, 24))
+    pilots = np.concatenate([stripes, rng.uniform(80, 170, (20, 24))])[None].astype(np.float32)
+    noisies = pilots + rng.normal(0, 20, pilots.shape).astype(np.float32)
+    given = pilots, noisies, np.ones(pilots.shape[1:], np.uint8), np.array([400.0])
+    everywhere, alike = (groups.group_filter(*given, True, 6, 4, 8, 8, limit)[0] for limit in (np.inf, 0.2))
+    np.testing.assert_array_equal(alike[:18], everywhere[:18])
+    assert np.abs(alike[:18] - pilots[0, :18]).max() > 0.5
+    np.testing.assert_allclose(alike[-8:], pilots[0, -8:], atol=1e-3)

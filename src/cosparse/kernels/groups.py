@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.compiling import compiled, inlined
-from cosparse.kernels.reference import group_corners
+from cosparse.kernels.reference import CHESSBOARD, group_corners
 from cosparse.kernels.threads import available_cores, one_blas_thread, spread
 
 Planes = NDArray[np.float32]
@@ -17,35 +17,80 @@ BAND = 8  # rows of groups one task takes
 
 
 @inlined
-def _find_similar(guide, size, corner, radius, rows, columns, distances, row):  # type: ignore[no-untyped-def]
-    """Corners of the patches nearest to the one at `corner`, itself first; how many there are."""
+def _distances(guide, size, corner, row, first, found):  # type: ignore[no-untyped-def]
+    """`found` becomes the squared distances from the patch at `corner` to those of a row, from column `first` on."""
     top, left = corner
-    wanted = len(rows)
+    pace = 1 if min(size) < CHESSBOARD else 2
+    found[:] = 0
+    for u in range(size[0]):
+        for v in range(u % pace, size[1], pace):
+            centre = guide[top + u, left + v]
+            others = guide[row + u, first + v : first + v + len(found)]
+            for j in range(len(found)):
+                found[j] += (others[j] - centre) * (others[j] - centre)
+
+
+@inlined
+def _find_similar(guide, size, corner, radius, nearest, found, bits):  # type: ignore[no-untyped-def]
+    """The patches nearest to that at `corner`, itself first, into `nearest`; how many there are.
+
+    Each is one number: the bits of its distance, which for what is not negative are in the order of the values, and
+    below them its place, row x width + column. So of equals the first in reading order is nearer, whichever is seen
+    first, and rows can be gone through from the middle outwards: the near ones are mostly there, and few of the others
+    have to be put in. `bits` are the distances of `found`, seen as integers.
+    """
+    top, left = corner
+    wanted, across = len(nearest), guide.shape[1]
     low, high = max(0, top - radius), min(guide.shape[0] - size[0], top + radius)
     first, last = max(0, left - radius), min(guide.shape[1] - size[1], left + radius)
     width = last - first + 1
-    found = 0
-    for i in range(low, high + 1):
-        row[:width] = 0
+    nearest[:] = np.iinfo(np.int64).max
+    for turn in range(2 * (max(top - low, high - top)) + 1):
+        row = top + (turn + 1) // 2 if turn % 2 else top - turn // 2
+        if row < low or row > high:
+            continue
+        _distances(guide, size, corner, row, first, found[:width])
+        if row == top:
+            bits[left - first] = -1
+        least = bits[0]
+        for j in range(width):
+            least = min(least, bits[j])
+        if least > nearest[wanted - 1] >> 32:
+            continue
+        for j in range(width):
+            key = (np.int64(bits[j]) << 32) | (row * across + first + j)
+            if key < nearest[wanted - 1]:
+                place = wanted - 1
+                while place > 0 and nearest[place - 1] > key:
+                    nearest[place] = nearest[place - 1]
+                    place -= 1
+                nearest[place] = key
+    return min(wanted, width * (high - low + 1))
+
+
+@inlined
+def _close(guide, size, corner, alike, middle, found, bits):  # type: ignore[no-untyped-def]
+    """Whether the `middle` one of a group (as in `_find_similar`) is within `alike` times the contrast of its first."""
+    patch = guide[corner[0] : corner[0] + size[0], corner[1] : corner[1] + size[1]]
+    pace = 1 if min(size) < CHESSBOARD else 2
+    mean, contrast = np.float32(0), np.float32(0)
+    for u in range(size[0]):
+        for v in range(size[1]):
+            mean += patch[u, v] / np.float32(size[0] * size[1])
+    for u in range(size[0]):
+        for v in range(u % pace, size[1], pace):
+            contrast += (patch[u, v] - mean) * (patch[u, v] - mean)
+    found[0] = np.float32(alike) * contrast
+    return alike == np.inf or middle >> 32 <= bits[0]
+
+
+@inlined
+def _gather(plane, size, rows, columns, patches):  # type: ignore[no-untyped-def]
+    """Patches at these corners, as rows of `patches`."""
+    for k in range(len(rows)):
         for u in range(size[0]):
             for v in range(size[1]):
-                centre = guide[top + u, left + v]
-                others = guide[i + u, first + v : first + v + width]
-                for j in range(width):
-                    row[j] += (others[j] - centre) * (others[j] - centre)
-        if i == top:
-            row[left - first] = np.float32(-1)
-        for j in range(width):
-            distance = row[j]
-            if found < wanted or distance < distances[wanted - 1]:
-                place = min(found, wanted - 1)
-                while place > 0 and distances[place - 1] > distance:
-                    distances[place], rows[place] = distances[place - 1], rows[place - 1]
-                    columns[place] = columns[place - 1]
-                    place -= 1
-                distances[place], rows[place], columns[place] = distance, i, first + j
-                found = min(found + 1, wanted)
-    return found
+                patches[k, u * size[1] + v] = plane[rows[k] + u, columns[k] + v]
 
 
 @inlined
@@ -120,50 +165,58 @@ def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
             noisy[q] += system[k, n] * pilot[k, q]
 
 
+@inlined
+def _estimate(pilot, noisy, known, shares, variance):  # type: ignore[no-untyped-def]
+    """`noisy` becomes the estimates of a group's patches."""
+    mean = _centre(pilot, noisy)
+    if shares.min() == 1:
+        _filter(pilot, noisy, variance)
+    else:
+        for k in range(len(pilot)):
+            if shares[k] > 0:
+                _fill(pilot, noisy[k], known[k], variance)
+    for k in range(len(pilot)):
+        for q in range(len(mean)):
+            noisy[k, q] += mean[q]
+
+
 @compiled
 def _band(  # type: ignore[no-untyped-def]
-    pilots, noisies, known, everywhere, variances, size, tops, lefts, radius, count, start, sums, weights
+    pilots, noisies, known, everywhere, variances, size, tops, lefts, radius, count, alike, start, sums, weights
 ):
     """Some rows of groups: weighted estimates are added to `sums`, weights to `weights`; both begin at row `start`."""
     height, width = size
     pixels = height * width
-    rows, columns = np.empty(count, np.int64), np.empty(count, np.int64)
-    distances, row = np.empty(count, np.float32), np.empty(2 * radius + 1, np.float32)
+    nearest, all_rows, all_columns = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    distances = np.empty(2 * radius + 1, np.float32)
+    bits = distances.view(np.int32)
     pilot, noisy = np.empty((count, pixels), np.float32), np.empty((count, pixels), np.float32)
     sure, shares = np.empty((count, pixels), np.float32), np.empty(count, np.float32)
     for top in tops:
         for left in lefts:
             if not everywhere and known[top : top + height, left : left + width].all():
                 continue
-            n = _find_similar(pilots[0], size, (top, left), radius, rows, columns, distances, row)
+            n = _find_similar(pilots[0], size, (top, left), radius, nearest, distances, bits)
+            close = _close(pilots[0], size, (top, left), alike, nearest[n // 2], distances, bits)
+            rows, columns = all_rows[:n], all_columns[:n]
             for k in range(n):
-                i, j = rows[k], columns[k]
-                total = np.float32(0)
-                for u in range(height):
-                    for v in range(width):
-                        sure[k, u * width + v] = known[i + u, j + v]
-                        total += np.float32(known[i + u, j + v])
-                shares[k] = total / np.float32(pixels)
+                place = nearest[k] & 0xFFFFFFFF
+                rows[k], columns[k] = place // pilots.shape[2], place % pilots.shape[2]
+            _gather(known, size, rows, columns, sure)
+            for k in range(n):
+                shares[k] = sure[k].sum() / np.float32(pixels)
             for plane in range(len(pilots)):
-                for k in range(n):
-                    i, j = rows[k], columns[k]
-                    for u in range(height):
-                        for v in range(width):
-                            pilot[k, u * width + v] = pilots[plane, i + u, j + v]
-                            noisy[k, u * width + v] = noisies[plane, i + u, j + v]
-                mean = _centre(pilot[:n], noisy[:n])
-                if shares[:n].min() == 1:
-                    _filter(pilot[:n], noisy[:n], variances[plane])
+                if close:
+                    _gather(pilots[plane], size, rows, columns, pilot)
+                    _gather(noisies[plane], size, rows, columns, noisy)
+                    _estimate(pilot[:n], noisy[:n], sure, shares[:n], variances[plane])
                 else:
-                    for k in range(n):
-                        if shares[k] > 0:
-                            _fill(pilot[:n], noisy[k], sure[k], variances[plane])
+                    _gather(pilots[plane], size, rows, columns, noisy)
                 for k in range(n):
                     i, j = rows[k] - start, columns[k]
                     for u in range(height):
                         for v in range(width):
-                            q = u * width + v
-                            sums[plane, i + u, j + v] += shares[k] * (noisy[k, q] + mean[q])
+                            sums[plane, i + u, j + v] += shares[k] * noisy[k, u * width + v]
             for k in range(n):
                 i, j = rows[k] - start, columns[k]
                 for u in range(height):
@@ -181,7 +234,8 @@ def group_parts(height: int, size: int, step: int) -> list[list[NDArray[np.int64
 
 def group_filter(
     pilots: Planes, noisies: Planes, known: NDArray[np.uint8], variances: NDArray[np.float64], everywhere: bool,
-    size: int, step: int, radius: int, count: int, proceed: Callable[[int], bool] = lambda done: True,
+    size: int, step: int, radius: int, count: int, alike: float = np.inf,
+    proceed: Callable[[int], bool] = lambda done: True,
 ) -> Planes | None:  # fmt: skip
     """See `reference.group_filter`. Bands are added in order: the same bytes whatever the number of threads.
 
@@ -196,8 +250,9 @@ def group_filter(
         sums = np.zeros((len(pilots), rows.stop - rows.start, width), np.float32)
         weights = np.zeros(sums.shape[1:], np.float32)
         _band(
-            pilots, noisies, known, everywhere, variances, patch, band, lefts, radius, count, rows.start, sums, weights
-        )
+            pilots, noisies, known, everywhere, variances, patch, band, lefts, radius, count, alike, rows.start,
+            sums, weights,
+        )  # fmt: skip
         return rows, sums, weights
 
     total, weight = np.zeros_like(pilots), np.zeros((height, width), np.float32)

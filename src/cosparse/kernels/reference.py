@@ -230,6 +230,9 @@ def pooled_reverse(
     )
 
 
+CHESSBOARD = 8  # patches of this size or more are compared by every second pixel, like a chessboard's white fields
+
+
 def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
     """First pixels of patches `step` apart, and of one at the end, so that every pixel is in one."""
     return np.unique(np.append(np.arange(0, extent - size + 1, step), extent - size))
@@ -237,23 +240,27 @@ def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
 
 def group_filter(
     pilots: Array, noisies: Array, known: Array, variances: Array, everywhere: bool,
-    size: int, step: int, radius: int, count: int,
+    size: int, step: int, radius: int, count: int, alike: float = np.inf,
 ) -> Array:  # fmt: skip
     """Planes (c, h, w) of one picture, estimated in groups of similar patches; `known` is 0 at missing pixels, else 1.
 
     For every patch (size x size, `step` <= size apart; unless `everywhere`, only where pixels are missing) the `count`
-    patches within `radius` that are nearest to it in the first pilot make a group. With the group's pilot patches as
+    patches within `radius` that are nearest to it in the first pilot make a group; large ones (see `CHESSBOARD`) are
+    compared by every second pixel, which tells as much. With the group's pilot patches as
     rows of P, their mean m and X = P - m, the noisy ones y are taken for samples of the Gaussian with mean m and
     covariance C = XᵀX/n, seen in noise of variance v. If K picks the pixels of y that are known, the estimate is
 
         z = m + CKᵀ (KCKᵀ + vI)⁻¹ K(y - m) = m + Xᵀ (XKᵀKXᵀ + nvI)⁻¹ XKᵀ K(y - m).
 
-    A pixel is the mean of all estimates of it, weighted with the share of pixels that were known in each patch; where
-    there are none, it stays as in the pilot.
+    A group whose patches are not alike keeps its pilots instead: if the squared distance of the middle one of the n,
+    the nearest first, is more than `alike` times the contrast of the first, the sum of squares, over the same pixels,
+    of what it differs by from its mean. A pixel is the mean of all estimates of it, weighted with the share of pixels
+    that were known in each patch; where there are none, it stays as in the pilot.
     """
     height, width = pilots.shape[1:]
     a, b = min(size, height), min(size, width)
     total, weights = np.zeros_like(pilots), np.zeros_like(known, dtype=pilots.dtype)
+    compared = (np.indices((a, b)).sum(axis=0) % 2 == 0) | (min(a, b) < CHESSBOARD)
     for top in group_corners(height, a, step):
         for left in group_corners(width, b, step):
             if not everywhere and known[top : top + a, left : left + b].all():
@@ -262,8 +269,13 @@ def group_filter(
             columns = range(max(0, left - radius), min(width - b, left + radius) + 1)
             corners = [(i, j) for i in rows for j in columns if (i, j) != (top, left)]
             own = pilots[0, top : top + a, left : left + b]
-            corners.sort(key=lambda at: float(((pilots[0, at[0] : at[0] + a, at[1] : at[1] + b] - own) ** 2).sum()))
-            group = [(top, left), *corners][:count]
+            distance = {
+                (i, j): float((compared * (pilots[0, i : i + a, j : j + b] - own) ** 2).sum())
+                for i in rows for j in columns
+            }  # fmt: skip
+            group = [(top, left), *sorted(corners, key=distance.__getitem__)][:count]
+            contrast = float((compared * (own - own.mean()) ** 2).sum())
+            close = alike == np.inf or distance[group[len(group) // 2]] <= alike * contrast
             for i, j in group:
                 place = slice(i, i + a), slice(j, j + b)
                 sure = known[place].ravel().astype(bool)
@@ -274,5 +286,5 @@ def group_filter(
                     X, seen = P - m, (P - m)[:, sure]
                     system = seen @ seen.T + len(group) * variance * np.eye(len(group))
                     z = m + X.T @ np.linalg.solve(system, seen @ (noisy[place].ravel() - m)[sure])
-                    sums[place] += sure.mean() * z.reshape(a, b)
+                    sums[place] += sure.mean() * (z.reshape(a, b) if close else pilot[place])
     return np.where(weights > 0, total / np.where(weights > 0, weights, 1), pilots)

@@ -28,7 +28,9 @@ def filter_groups(
     that: for every patch of the pilot similar ones are sought nearby, in luma, and the measured patches at those places
     taken for samples of one Gaussian, whose mean and covariance the pilot gives: the second step of Lebrun, Buades and
     Morel, "A Nonlocal Bayesian Image Denoising Algorithm" (SIAM J. Imaging Sciences 2013), here on GOAL's result, and
-    with missing pixels as well. At sigma 0 those alone are estimated.
+    with missing pixels as well. At sigma 0 those alone are estimated. A second turn, if the rule has one, takes the
+    first one's result for its pilot; in noise only where patches are so much alike that they are surely one pattern, as
+    elsewhere the pilot holds too much of the noise that it is to judge.
 
     `report` is told how many parts of it are done, see :func:`parts_of`, and the planes so far; if it returns True, the
     pilots are what is returned.
@@ -50,7 +52,7 @@ def filter_groups(
                 return pilots
             found = group_filter(
                 result, noisies, sure.view(np.uint8), variances, sigma > 0,
-                rule.size, rule.step, rule.radius, rule.count, proceed,
+                rule.size, rule.step, rule.radius, rule.count, rule.alike if turn else np.inf, proceed,
             )  # fmt: skip
             if found is None:
                 return pilots
@@ -68,7 +70,7 @@ def parts_of(rule: Grouping, height: int, sigma: float) -> int:
 
 
 def _passes(rule: Grouping, sigma: float) -> int:
-    return 1 if sigma > 0 else rule.passes  # a second estimate from the same noise would believe the first too much
+    return rule.passes if sigma == 0 or rule.alike < np.inf else 1  # the same noise everywhere twice: believed too much
 
 
 def _stacked(planes: list[Plane]) -> NDArray[np.float32]:

@@ -67,13 +67,15 @@ class Plan:
 @dataclass(frozen=True)
 class Grouping:
     """The second pass: patches of size x size, `step` apart, each with the `count` patches within `radius` pixels that
-    are most like it; `passes` times over."""
+    are most like it; `passes` times over, after the first only where patches differ by less than `alike` of their
+    contrast. In noise, there is no other without such a limit."""
 
     size: int
     step: int
     radius: int
     count: int
     passes: int = 1
+    alike: float = float("inf")
 
 
 GROUPING = {
