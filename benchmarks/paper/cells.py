@@ -38,7 +38,7 @@ from cosparse.operator import AnalysisOperator
 
 CACHE = common.ROOT / ".benchmarks-cache"
 SOURCE = Path(cosparse.__file__).parent
-ENGINE = ("reconstruction", "optimize", "kernels", "penalty.py")  # whose code decides our figures
+ENGINE = ("reconstruction", "optimize", "kernels", "penalty.py", "trained_steps.py")  # whose code decides our figures
 OURS = ("ours", "prior")  # with all we have; the operator's energy alone
 QUICK = 128  # side of the crop of --quick
 
@@ -57,6 +57,7 @@ def digest(*parts: Any) -> str:
             state.update(f"{part.dtype}{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
         elif isinstance(part, AnalysisOperator):
             add([part.matrix, part.weights, part.scale, part.exponents, part.patch_shape, part.penalty, part.stride])
+            add([(task, steps.digest()) for task, steps in sorted(part.steps.items())])
         elif isinstance(part, dict):
             add(sorted(part.items()))
         elif isinstance(part, (list, tuple)):
