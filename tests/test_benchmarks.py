@@ -1,4 +1,4 @@
-"""Every script of benchmarks/paper runs on a tiny subset and writes a sensible CSV; own_operator too, without data."""
+"""Every script of benchmarks/paper runs on a tiny subset and writes a sensible CSV; others too, without data."""
 
 from __future__ import annotations
 
@@ -193,6 +193,50 @@ def test_own_operator(imported, capsys):
     for noise, line in zip(("Gaussian 0.06", "Gaussian 0.12", "Poisson"), lines, strict=False):
         figures = [float(figure.strip(" *")) for figure in line.split("|")[2:-1]]
         assert noise in line and min(figures[1:]) > figures[0] + 5
+
+
+@pytest.fixture
+def frontier(imported, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(BENCHMARKS / "speed")
+    monkeypatch.setattr(imported("cells"), "CACHE", tmp_path / "cache")
+    return imported("frontier")
+
+
+@pytest.mark.slow
+def test_frontier(frontier, tmp_path, capsys):
+    """Ours and what of the rivals is in this environment; one that is nowhere is left out, and earlier rows stay."""
+    pytest.importorskip("matplotlib")
+
+    def run(*methods):
+        places = ["--rivals", str(tmp_path / "none"), "--output", str(tmp_path)]
+        return {
+            f"{row['method']} {row['setting']}".strip(): row
+            for row in frontier.main(["run", "--quick", "--turns", "1", *places, "--only", *methods])
+        }
+
+    rivals = run("skimage_tv", "skimage_wavelet", "bm3dcpu")
+    assert set(rivals) == {"skimage_tv", "skimage_wavelet"}
+    assert "bm3dcpu 6,4/12,9 is left out: vapoursynth-bm3dcpu is not installed" in capsys.readouterr().out
+    rows = run("cosparse")
+    assert {name: rows[name] for name in rivals} == rivals
+    assert len(rows) == len(rivals) + 7 and all(float(row["cpu_seconds"]) > 0 for row in rows.values())
+    for quality in ("fast", "balanced", "best"):
+        assert float(rows[f"cosparse {quality}"]["psnr"]) > float(rivals["skimage_tv"]["psnr"]) + 0.3
+    assert 10_000 < (tmp_path / "frontier.png").stat().st_size < 300_000
+
+
+def test_above_the_frontier(frontier):
+    """Rivals are judged by the line through those of our points that no other of ours beats."""
+
+    def row(kind, seconds, db):
+        return {"kind": kind, "cpu_seconds": str(seconds), "psnr": str(db)}
+
+    figure = frontier.frontier_figure
+    ours = [row("ours", 1.0, 29.0), row("ours", 0.1, 28.6), row("ours", 0.5, 28.5)]
+    assert figure.curve(ours).tolist() == [[0.1, 28.6], [1.0, 29.0]]
+    below = [row("BM3D", 0.316, 28.79), row("BM3D", 13.0, 28.63), row("BM3D", 0.02, 28.3)]
+    over = [row("BM3D", 0.316, 28.81), row("network", 0.05, 28.5), row("network", 2.0, 29.0)]
+    assert figure.above([*ours, *below, *over]) == over
 
 
 @pytest.mark.slow

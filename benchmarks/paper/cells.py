@@ -57,6 +57,7 @@ def digest(*parts: Any) -> str:
             state.update(f"{part.dtype}{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
         elif isinstance(part, AnalysisOperator):
             add([part.matrix, part.weights, part.scale, part.exponents, part.patch_shape, part.penalty, part.stride])
+            add([(task, steps.digest()) for task, steps in sorted(part.steps.items())])
         elif isinstance(part, dict):
             add(sorted(part.items()))
         elif isinstance(part, (list, tuple)):

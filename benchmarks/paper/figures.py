@@ -20,7 +20,14 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def _save(figure: Any, file: Path) -> None:
+def new(**options: Any) -> tuple[Any, Any]:
+    """A figure of one drawing, and that drawing."""
+    made: tuple[Any, Any] = _pyplot().subplots(**options)
+    return made
+
+
+def save(figure: Any, file: Path) -> None:
+    """Write it as a PNG and let go of it."""
     # no date or version inside: the same figures give the same file
     figure.savefig(file, dpi=90, bbox_inches="tight", metadata={"Software": None})
     _pyplot().close(figure)
@@ -52,7 +59,7 @@ def parameters(rows: Sequence[dict[str, Any]], values: Sequence[dict[str, Any]],
     size.axvline(128, color="grey", linestyle=":", label="k = 2n")
     size.legend()
     size.set(xlabel="atoms k", ylabel="mean PSNR in dB", title=f"κ = {usual[0]:g}, μ = {usual[1]:g}")
-    _save(figure, file)
+    save(figure, file)
 
 
 def _grid(axis: Any, points: Sequence[tuple[float, float, float]], limits: dict[str, Any]) -> None:
@@ -80,7 +87,7 @@ def learning(curves: Sequence[dict[str, Any]], file: Path) -> None:
     axes[0].set(xlabel="iterations", ylabel="(f - f_end) / (f_1 - f_end)", ylim=(1e-4, 1.1))
     axes[1].set(xlabel="seconds")
     axes[1].legend(fontsize=8)
-    _save(figure, file)
+    save(figure, file)
 
 
 def sheet(panels: Sequence[tuple[np.ndarray, str, str]], file: Path, *, columns: int = 3, scale: int = 2) -> None:
