@@ -176,7 +176,9 @@ def august_picture(out: Path) -> str:
         "noisy small image": np.kron(given, np.ones((3, 3), np.float32)),
         "bicubic": enlarge(given, 3),
         "ours, best": _ours(
-            "upscale", [given, 8], lambda: cosparse.upscale(given, 3, sigma=8, quality="best", data_range=255)
+            "upscale",
+            [given, 8],
+            lambda: cosparse.upscale(given, 3, kernel="gaussian", sigma=8, quality="best", data_range=255),
         ),
     }
     figures.strip([image[60:270, 120:330] for image in shown.values()], out / "august.png")

@@ -69,7 +69,7 @@ def cases(scene):
     small = scene[:90, :130]
     yield "denoise", deep, cosparse.denoise(deep, channel_axis=-1), {}
     yield "inpaint", scene, cosparse.inpaint(scene, gaps), {"mask": gaps}
-    yield "upscale", small, cosparse.upscale(small, 2), {"factor": 2}
+    yield "upscale", small, cosparse.upscale(small, 2, kernel="lanczos"), {"factor": 2, "kernel": "lanczos"}
     yield "deblur", blurred, cosparse.deblur(blurred, kernel), {"kernel": kernel}
 
 
