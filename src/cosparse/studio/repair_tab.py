@@ -93,15 +93,8 @@ class RepairTab:
         picture = [self.stage, self.figures, self.sigma, self.run.go, self.original]
         groups = [self.for_mask, self.for_factor, self.for_kernel]
         blur: list[Any] = [self.kind, self.size, self.angle]
-        controls = [
-            self.task,
-            self.sigma,
-            self.factor,
-            self.made_by,
-            *blur,
-            self.operator,
-            self.quality,
-        ]  # as job_of takes them
+        sizes = [self.factor, self.made_by]
+        controls = [self.task, self.sigma, *sizes, *blur, self.operator, self.quality]  # as job_of takes them
         on = partial(self.studio.on, self.status)
         on(self.drop.upload, self.load, [self.drop, self.task], picture)
         on(self.examples.select, self.load_example, [self.examples, self.task], picture)
