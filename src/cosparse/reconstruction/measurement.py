@@ -174,7 +174,7 @@ FILTERS: dict[str, tuple[Callable[[Array], Array], float]] = {
     "lanczos": (lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0), 3.0),
 }
 REDUCTIONS = ("gaussian", *FILTERS)
-USUAL = "bicubic"  # what upscaling takes a small image to be made by: the least regret, benchmarks/reductions.py
+USUAL = "bicubic"  # what upscaling takes a small image to be made by; least mean regret in benchmarks/reductions.py
 
 
 @_remembered
