@@ -48,7 +48,7 @@ def repairs(truth: np.ndarray, seed: int) -> Iterator[tuple[str, Request]]:
     yield "deblur, Gaussian of 2, noise 2", TASKS["deblur"].request(soft, kernel, sigma=2.0, data_range=255)
     small = measurement.downsampling(3, truth.shape)
     few = small.matvec(truth.ravel()).reshape(small.data_shape)
-    yield "upscale x3", TASKS["upscale"].request(few, 3, data_range=255)
+    yield "upscale x3", TASKS["upscale"].request(few, 3, kernel="gaussian", data_range=255)
 
 
 def run(request: Request, step_length: LineSearch | Interpolation, first: float) -> tuple[np.ndarray, int]:

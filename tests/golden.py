@@ -66,7 +66,7 @@ def _inpaint(truth: Any, sigma: float, rng: np.random.Generator, options: dict[s
 
 
 def _upscale(truth: Any, sigma: float, rng: np.random.Generator, options: dict[str, Any]) -> Any:
-    A = measurement.downsampling(2, truth.shape[:2])
+    A = measurement.reduction(2, truth.shape[:2])
     planes = truth[..., None] if truth.ndim == 2 else truth
     small = np.stack([A.forward(np.float32(planes[..., c])) for c in range(planes.shape[2])], axis=-1)
     noisy = _noisy(small if truth.ndim == 3 else small[..., 0], sigma, rng)

@@ -362,14 +362,20 @@ def test_inpaint_nan(run, scratched):
 
 
 def test_upscale_beats_interpolation(run):
-    measure = measurement.downsampling(3, (96, 96))
+    measure = measurement.reduction(3, (96, 96), "box")
     small = np.stack([measure.forward(COLOUR[..., c].astype(np.float32)) for c in range(3)], -1)
     alpha = np.full((32, 32), 200, np.uint8)
     like = cosparse.images.Picture(COLOUR, alpha, -1)
     write_image("small.png", np.clip(np.rint(small), 0, 255).astype(np.uint8), like=like)
     write_image("truth.png", COLOUR)
-    (record,) = run("upscale", "small.png", "large.png", "--factor", 3, "--reference", "truth.png", "--json")
+    how = ("--factor", 3, "--reference", "truth.png", "--json")
+    (record,) = run("upscale", "small.png", "large.png", "--kernel", "box", *how)
     assert record["psnr"] > record["psnr_before"] + 0.5
+    (other,) = run("upscale", "small.png", "other.png", "--kernel", "gaussian", *how)
+    assert other["psnr"] < record["psnr"]
+    write_image("spread.png", np.full((3, 3), 200, np.uint8))
+    (given,) = run("upscale", "small.png", "given.png", "--kernel", "spread.png", *how)
+    assert given["psnr"] == pytest.approx(record["psnr"], abs=0.1)  # every third mean of 3 x 3 is a block's
     result = read_image("large.png")
     assert result.pixels.shape == (96, 96, 3)
     assert (result.alpha == 200).all()

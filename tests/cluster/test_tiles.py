@@ -23,10 +23,11 @@ from microscope import FIVE, OME, tiff, written
 import cosparse
 from cosparse import cluster
 from cosparse.cluster.large_picture import TiledRepair, Tiling
+from cosparse.cluster.layout import Layout
 from cosparse.cluster.page_values import find_extremes
 from cosparse.cluster.sampling import Sampling, representative, sampled
 from cosparse.cluster.steps import Pieces, find_steps
-from cosparse.cluster.tiles import Assignment, share_of
+from cosparse.cluster.tiles import Assignment, assign, divided, examine, repair_tile, share_of
 from cosparse.io.picture import read_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
@@ -69,7 +70,7 @@ def cases(scene):
     small = scene[:90, :130]
     yield "denoise", deep, cosparse.denoise(deep, channel_axis=-1), {}
     yield "inpaint", scene, cosparse.inpaint(scene, gaps), {"mask": gaps}
-    yield "upscale", small, cosparse.upscale(small, 2), {"factor": 2}
+    yield "upscale", small, cosparse.upscale(small, 2, kernel="lanczos"), {"factor": 2, "kernel": "lanczos"}
     yield "deblur", blurred, cosparse.deblur(blurred, kernel), {"kernel": kernel}
 
 
@@ -93,6 +94,21 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, parts):
         assert report.tiles > 1, task
         assert rms(result, whole, white / 255) < 0.05, task
     assert not list(tmp_path.glob("*.part"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "kernel"), [(4, "lanczos"), (3, np.ones((5, 5)))], ids=["named", "array"])
+def test_tiles_of_upscaling_look_at_the_same_phases(scene, factor, kernel):
+    """The widest kernels, in this process."""
+    pixels = scene[:56, :80] / np.float32(255)
+    options = {"factor": factor, "kernel": kernel, "quality": "fast", "operator": "default"}
+    work, request = assign("upscale", options, False, Layout((), pixels.shape), pixels.dtype)
+    grid, found = divided(work, request, pixels.shape, 32, None), examine(work, pixels, None, alone=False)
+    whole = cosparse.upscale(pixels, **options)
+    result = np.zeros_like(whole)
+    for cell in grid.cells:
+        result[grid.target(cell)] = repair_tile((work, grid, found), pixels[grid.region(cell)], None, cell)
+    assert len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05
 
 
 def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path):

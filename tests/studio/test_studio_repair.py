@@ -129,6 +129,7 @@ def test_upscale(browse, picture_file, photograph):
     open_picture(page, picture_file("cup.png", truth))
     choose(page, "Upscale")
     page.get_by_text("x3", exact=True).click()
+    page.get_by_text("Lanczos", exact=True).click()
     damage(page, "shrunk 3 times")
     assert "36 × 30" in page.locator("#stage .note").inner_text()
     repair(page)

@@ -76,7 +76,7 @@ def inpaint() -> Scene:
 def upscale() -> Scene:
     """A colour photograph at a third of its width and height."""
     truth = _photo("astronaut", 4, 80)
-    small = by_plane(Picture(truth, channel_axis=-1), measurement.downsampling(3, truth.shape[:2]).forward)
+    small = by_plane(Picture(truth, channel_axis=-1), measurement.reduction(3, truth.shape[:2]).forward)
     return Scene("upscale, 3 times", truth, small, (84, 96, 72), {"factor": 3})
 
 

@@ -1,4 +1,4 @@
-"""Blur kernels by name: gaussian:2, box:9, disk:3, motion:15:30, or an image of a smeared point."""
+"""Kernels by name: of blurs gaussian:2, box:9, disk:3, motion:15:30, of reductions bicubic; or an image of a point."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from cosparse.cli.console import UsageProblem
 from cosparse.io.picture import read_grey
+from cosparse.reconstruction.measurement import REDUCTIONS
 from cosparse.reconstruction.psf import FORMS, KINDS, Kernel, named_kernel
 
 
@@ -19,16 +20,25 @@ def point_spread(spec: str) -> Kernel:
     """
     kind, *numbers = spec.split(":")
     if kind not in KINDS or (not numbers and Path(spec).exists()):
-        return _from_file(spec)
+        return _from_file(spec, FORMS)
     try:
         return named_kernel(spec)
     except ValueError as error:
         raise UsageProblem(f"--kernel {spec}{str(error).removeprefix('kernel')}") from error
 
 
-def _from_file(spec: str) -> Kernel:
+def made_by(spec: str) -> Kernel | str:
+    """What made a small picture: the name of a reduction, or a kernel from a file.
+
+    >>> made_by("bicubic")
+    'bicubic'
+    """
+    return spec if spec in REDUCTIONS else _from_file(spec, ", ".join(REDUCTIONS))
+
+
+def _from_file(spec: str, others: str) -> Kernel:
     if not Path(spec).exists():
-        raise UsageProblem(f"--kernel {spec}: no such kernel or file; use {FORMS}, or an image file")
+        raise UsageProblem(f"--kernel {spec}: no such kernel or file; use {others}, or an image file")
     try:
         kernel = read_grey(spec)
     except (OSError, ValueError) as error:

@@ -12,7 +12,8 @@ from cosparse.cli.batch import run
 from cosparse.cli.mask_option import MaskOption
 from cosparse.cli.on_cluster import by_tiles, run_tiles
 from cosparse.cli.options import EstimatedSigma, Grouping, NoSigma, Repair, Shared, find_operator, must
-from cosparse.cli.psf_option import point_spread
+from cosparse.cli.psf_option import made_by, point_spread
+from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.tasks import TASKS
 
 _near = must("lie in 0..255", lambda value: 0 <= value <= 255)
@@ -24,6 +25,7 @@ Tolerance = Annotated[float, Option(metavar="0..255", help="How far a colour may
 Grow = Annotated[int, Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)]
 Factor = Annotated[int, Option(metavar="2|3|4", help="How many times larger.", callback=_factors)]
 Kernel = Annotated[str, Option(metavar="KERNEL", help="The blur: see above.", show_default=False)]
+MadeBy = Annotated[str, Option("--kernel", metavar="KERNEL", help="How IN was made smaller: see above.")]
 Border = Annotated[str, Option(metavar="replicate|periodic", help="What lies beyond the border.", callback=_borders)]
 
 
@@ -77,13 +79,14 @@ def inpaint(
 
 
 @repairing
-def upscale(factor: Factor = 2, sigma: NoSigma = 0.0) -> dict[str, Any]:
+def upscale(factor: Factor = 2, kernel: MadeBy = USUAL, sigma: NoSigma = 0.0) -> dict[str, Any]:
     """Enlarge 2, 3 or 4 times, with sharper edges than interpolation.
 
     IN and OUT as for denoise; OUT left out, photo.png becomes
-    photo.upscaled.png.
+    photo.upscaled.png. KERNEL: what made IN small: bicubic, lanczos, box (mean
+    of blocks), gaussian (a soft blur), or an image of what a point became.
     """
-    return {"factor": factor, "sigma": sigma}
+    return {"factor": factor, "kernel": made_by(kernel), "sigma": sigma}
 
 
 @repairing

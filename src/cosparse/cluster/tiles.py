@@ -92,7 +92,7 @@ def assign(
     if masked != TASKS[task].masks:
         raise ValueError("mask: inpaint needs one, and nothing else takes one")
     options = {"quality": "balanced", "bounds": "auto", **options, "alpha": layout.alpha}
-    if isinstance(options.get("kernel"), str):
+    if "kernel" in TASKS[task].needs and isinstance(options.get("kernel"), str):
         options["kernel"] = named_kernel(options["kernel"])
     work = Assignment(task, options, layout.channels is not None)
     side = 64 + max(np.shape(options.get("kernel", ())), default=0)

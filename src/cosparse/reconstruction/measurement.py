@@ -161,6 +161,62 @@ def downsampling(
     )
 
 
+def _cubic(x: Array) -> Array:
+    """Keys' cubic with a = -0.5, for distances x >= 0."""
+    near, far = 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    return np.where(x <= 1, near, np.where(x < 2, far, 0))
+
+
+# By name: the weight of a pixel by its distance in pixels of the small image, and the distance where that ends.
+FILTERS: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "bicubic": (_cubic, 2.0),
+    "box": (lambda x: (x <= 0.5).astype(float), 0.5),
+    "lanczos": (lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0), 3.0),
+}
+REDUCTIONS = ("gaussian", *FILTERS)
+USUAL = "bicubic"  # what upscaling takes a small image to be made by; least mean regret in benchmarks/reductions.py
+
+
+@_remembered
+def reduction(factor: int, shape: Shape, kernel: ArrayLike | str = USUAL) -> Measurement:
+    """The image made `factor` times smaller, as a program did it: what upscaling undoes.
+
+    "bicubic" (a = -0.5), "box" and "lanczos" (of 3) stretch the filter over the pixels that one of the small image
+    stands for, so that nothing aliases, as Pillow does, and MATLAB but for the border: weights of pixels beyond it go
+    to those inside. "gaussian" is the paper's, see :func:`downsampling`, and an array is a kernel for that.
+    """
+    if not isinstance(kernel, str):
+        return downsampling(factor, shape, kernel=kernel)
+    if kernel == "gaussian":
+        return downsampling(factor, shape)
+    if kernel not in FILTERS:
+        raise ValueError(f"kernel: expected one of {', '.join(REDUCTIONS)} or an array, got {kernel!r}")
+    rows, columns = (_averages(kernel, side, factor) for side in shape)
+    rows_back, columns_back = rows.T.tocsr(), columns.T.tocsr()
+
+    def both(down: Any, across: Any, image: Array) -> Array:
+        return np.ascontiguousarray((across @ (down @ image).T).T)
+
+    return Measurement(
+        shape, (rows.shape[0], columns.shape[0]),
+        lambda s: both(rows, columns, s), lambda y: both(rows_back, columns_back, y),
+    )  # fmt: skip
+
+
+def _averages(kernel: str, size: int, factor: int) -> Any:
+    """The (size/factor, size) sparse matrix of a reduction along one axis; each row sums to one."""
+    from scipy.sparse import csr_array
+
+    weight, reach = FILTERS[kernel]
+    count = -(-size // factor)
+    centre = (np.arange(count) + 0.5) * factor - 0.5
+    taps = np.floor(centre).astype(int)[:, None] + np.arange(-int(reach * factor), int(reach * factor) + 2)
+    weights = np.where((taps >= 0) & (taps < size), weight(np.abs(taps - centre[:, None]) / factor), 0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    row, tap = np.nonzero(weights)
+    return csr_array((weights[row, tap].astype(np.float32), (row, taps[row, tap])), shape=(count, size))
+
+
 @_remembered
 def fourier_sampling(mask: ArrayLike) -> Measurement:
     """The Fourier coefficients where `mask` is True, orthonormal: magnetic resonance imaging.
@@ -277,6 +333,10 @@ EXAMPLES: dict[str, Callable[[Shape], Measurement]] = {
     "blur, large kernel": lambda shape: blur(gaussian_kernel(1.5), shape),
     "blur, periodic": lambda shape: blur(np.arange(1, 13).reshape(3, 4) / 78, shape, border="periodic"),
     "downsampling": lambda shape: downsampling(3, shape),
+    "reduction, bicubic": lambda shape: reduction(3, shape, "bicubic"),
+    "reduction, box": lambda shape: reduction(2, shape, "box"),
+    "reduction, lanczos": lambda shape: reduction(4, shape, "lanczos"),
+    "reduction, array": lambda shape: reduction(2, shape, np.arange(1, 13).reshape(3, 4) / 78),
     "fourier sampling": lambda shape: fourier_sampling(variable_density_mask(shape, 0.4)),
     "hadamard sensing": lambda shape: hadamard_sensing(shape, int(np.prod(shape)) // 2),
     "gaussian sensing": lambda shape: gaussian_sensing(shape, int(np.prod(shape)) // 2),

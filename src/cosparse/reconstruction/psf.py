@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cosparse.reconstruction.measurement import gaussian_kernel
 
@@ -40,6 +40,23 @@ def named_kernel(name: str) -> Kernel:
             raise ValueError(f"kernel: the side of a box is an odd number of pixels, not that of {name!r}")
         return box_kernel(side)
     return disk_kernel(numbers[0]) if kind == "disk" else motion_kernel(*numbers)
+
+
+def checked_kernel(kernel: ArrayLike, shape: tuple[int, ...]) -> Kernel:
+    """A kernel given as an array, of sum 1; refuses one that does not fit into an image of that shape.
+
+    >>> float(checked_kernel(np.full((2, 2), 7), (9, 9)).sum())
+    1.0
+    """
+    try:
+        spread = np.asarray(kernel, float)
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"kernel: {problem}") from None
+    if spread.ndim != 2 or not np.isfinite(spread).all() or not spread.sum() > 0:
+        raise ValueError("kernel: expected a finite 2-D array with a positive sum")
+    if any(k > s for k, s in zip(spread.shape, shape, strict=True)):
+        raise ValueError(f"kernel: {spread.shape} is larger than the image {tuple(shape)}; crop it")
+    return np.asarray(spread / spread.sum())
 
 
 def box_kernel(side: int) -> Kernel:

@@ -14,6 +14,7 @@ from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
 from cosparse.reconstruction.engine import Descend, solve
+from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.noise import page_levels
 from cosparse.reconstruction.planes import (
     Caller,
@@ -83,6 +84,7 @@ class Asked:
     gaps: NDArray[np.bool_] | None = None  # (h, w), of inpainting: what is missing
     trust: Plane | None = None  # of inpainting: how much each known pixel counts
     factor: int = 1  # of upscaling
+    kernel: Any = USUAL  # of upscaling: what the small image was made by, a name or an array
     measure: Any = None  # of deblurring: a LinearOperator
 
 

@@ -83,15 +83,17 @@ GROUPING = {
 }
 
 
-def plan(task: str, sigma: float, quality: str, weight: float | None, operator: AnalysisOperator) -> Plan:
+def plan(
+    task: str, sigma: float, quality: str, weight: float | None, operator: AnalysisOperator, kernel: str = ""
+) -> Plan:
     """The plan for a task with an operator, taken as refined; `weight` overrides the last stage's lambda, the earlier
-    ones keep their ratio to it."""
+    ones keep their ratio to it. `kernel` names the reduction that upscaling undoes."""
     checked_quality(quality)
     if weight is not None and not (np.isfinite(weight) and weight > 0):
         raise ValueError(f"weight: must be positive and finite, got {weight!r}")
     level, operator = QUALITIES.index(quality), as_refined(operator)
-    trained = operator.stride is not None
-    stages = [_stage(numbers, sigma, level, operator.penalty.nu) for numbers in row(task, sigma, trained)["stages"]]
+    found = row(task, sigma, operator.stride is not None, kernel)
+    stages = [_stage(numbers, sigma, level, operator.penalty.nu) for numbers in found["stages"]]
     factor = 1.0 if weight is None else weight / stages[-1].weight
     return Plan(tuple(replace(stage, weight=stage.weight * factor) for stage in stages), _stride(operator, level))
 
@@ -102,9 +104,9 @@ def checked_quality(quality: object) -> None:
         raise ValueError(f"quality: expected one of {', '.join(QUALITIES)}, got {quality!r}")
 
 
-def row(task: str, sigma: float, trained: bool) -> dict[str, Any]:
-    """The row of the table for a task with such noise, and an operator trained for repairs or not."""
-    asked = {"task": task, "noisy": sigma > 0, "trained": trained}
+def row(task: str, sigma: float, trained: bool, kernel: str = "") -> dict[str, Any]:
+    """The row of the table for a task with such noise, an operator trained for repairs or not, and such a kernel."""
+    asked = {"task": task, "noisy": sigma > 0, "trained": trained, "kernel": kernel}
     found: dict[str, Any] = next(
         row for row in TABLE["plan"] if all(row.get(key, value) == value for key, value in asked.items())
     )

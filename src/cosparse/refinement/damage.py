@@ -25,7 +25,7 @@ def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> C
     if task == "upscale":
         height, width = (side // 3 for side in truth.shape)
         truth = np.ascontiguousarray(truth[: 3 * height, : 3 * width])
-        small = measurement.downsampling(3, truth.shape).forward(truth)
+        small = measurement.reduction(3, truth.shape).forward(truth)
         return Crop(task, truth, _noisy(small, sigma, rng), sigma, factor=3)
     return Crop(task, truth, _noisy(truth, sigma, rng), sigma)
 

@@ -61,6 +61,7 @@ class Job:
     quality: str = "balanced"
     operator: AnalysisOperator | None = None
     factor: int = 1
+    made_by: str | None = None  # of upscaling: the name of a reduction
     blur: Blur | None = None
     missing: Mask | None = None
 
@@ -91,12 +92,13 @@ def _drop_pixels(picture: Picture, job: Job) -> Damage:
 
 
 def _shrink(picture: Picture, job: Job) -> Damage:
-    """The picture at a fraction of its width and height, as the method assumes small pictures came about."""
+    """The picture at a fraction of its width and height, made small as the method is told that it was."""
     height, width = (side // job.factor * job.factor for side in picture.pixels.shape[:2])
     if min(height, width) < 8 * job.factor:
         raise Refused("The picture is too small to shrink it first; choose a larger one.")
     truth = replace(picture, pixels=picture.pixels[:height, :width], alpha=None)
-    return _measured(truth, measurement.downsampling(job.factor, (height, width)), f"shrunk {job.factor} times")
+    measure = measurement.reduction(job.factor, (height, width), job.made_by or measurement.USUAL)
+    return _measured(truth, measure, f"shrunk {job.factor} times")
 
 
 def _blur(picture: Picture, job: Job) -> Damage:

@@ -99,7 +99,7 @@ def _closeness(truth: Array, image: Array, like: Picture) -> Closeness:
 
 def _run(job: Job, picture: Picture, report: Report, reduction: int = 1, **more: Any) -> Picture:
     """`picture` may be a smaller version, for which the kernel is smaller too."""
-    kernel = job.blur and job.blur.kernel(reduction)
+    kernel = job.made_by if job.blur is None else job.blur.kernel(reduction)
     asked = {"mask": job.missing, "kernel": kernel, "factor": job.factor if job.factor > 1 else None}
     more |= {name: value for name, value in asked.items() if value is not None}
     more |= {"sigma": job.sigma, "operator": job.operator, "quality": job.quality}

@@ -13,7 +13,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from cosparse.reconstruction import Progress
+from cosparse.reconstruction import Progress, measurement
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import page_pictures, repair_job, scene
 from cosparse.studio.buttons import RunButtons
@@ -27,6 +27,7 @@ from cosparse.studio.work import Run, seconds, watched
 
 FAILED = "failed: "  # what the browser sends instead of a mask's key; a key has no blank
 KINDS = [("Gaussian", "gaussian"), ("Out of focus", "disk"), ("Motion", "motion"), ("Box", "box")]
+REDUCTIONS = [(name.capitalize(), name) for name in (*measurement.FILTERS, "gaussian")]
 QUALITIES = [("Fast", "fast"), ("Balanced", "balanced"), ("Best", "best")]
 SIGMA = "In grey levels of 255; 0 is none."
 
@@ -69,6 +70,7 @@ class RepairTab:
             self.mask_drop = drop_box("Add a mask picture", hint, limits, small=True)
         with gr.Group(visible=False) as self.for_factor:
             self.factor = gr.Radio([("x2", 2), ("x3", 3), ("x4", 4)], value=2, label="How much larger")
+            self.made_by = gr.Radio(REDUCTIONS, value=measurement.USUAL, label="What made it small")
         with gr.Group(visible=False) as self.for_kernel:
             self.kind = gr.Radio(KINDS, value="gaussian", label="What blurred it")
             self.size = gr.Slider(0.5, 15, 2, step=0.1, label="Size, about half its width in pixels", buttons=[])
@@ -91,7 +93,8 @@ class RepairTab:
         picture = [self.stage, self.figures, self.sigma, self.run.go, self.original]
         groups = [self.for_mask, self.for_factor, self.for_kernel]
         blur: list[Any] = [self.kind, self.size, self.angle]
-        controls = [self.task, self.sigma, self.factor, *blur, self.operator, self.quality]  # as job_of takes them
+        sizes = [self.factor, self.made_by]
+        controls = [self.task, self.sigma, *sizes, *blur, self.operator, self.quality]  # as job_of takes them
         on = partial(self.studio.on, self.status)
         on(self.drop.upload, self.load, [self.drop, self.task], picture)
         on(self.examples.select, self.load_example, [self.examples, self.task], picture)
@@ -250,11 +253,12 @@ class RepairTab:
 
 def job_of(session: Session, *controls: Any) -> Job:
     """What the controls of the tab say, of those that the task asks for."""
-    name, sigma, factor, kind, size, angle, operator, quality = controls
+    name, sigma, factor, made_by, kind, size, angle, operator, quality = controls
     task = TASKS[name]
     return Job(
         task, float(sigma), quality, session.operator(operator),
         factor=int(factor) if "factor" in task.needs else 1,
+        made_by=made_by if "factor" in task.needs else None,
         blur=Blur(kind, float(size), float(angle)) if "kernel" in task.needs else None,
     )  # fmt: skip
 

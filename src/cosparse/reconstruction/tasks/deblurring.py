@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Unpack
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
@@ -13,7 +12,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
-from cosparse.reconstruction.psf import named_kernel
+from cosparse.reconstruction.psf import checked_kernel, named_kernel
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 
@@ -111,21 +110,9 @@ def request(
     if border not in ("replicate", "periodic"):
         raise ValueError(f"border: expected 'replicate' or 'periodic', got {border!r}")
     shape = request.pages.shape[1:3]
-    measure = measurement.blur(_point_spread(kernel, shape), shape, border=border)
+    spread = checked_kernel(named_kernel(kernel) if isinstance(kernel, str) else kernel, shape)
+    measure = measurement.blur(spread, shape, border=border)
     return replace(request, asked=[asked and replace(asked, measure=measure) for asked in request.asked])
-
-
-def _point_spread(kernel: ArrayLike | str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """A kernel, given or named, of sum 1; refuses one that does not fit."""
-    try:
-        spread = named_kernel(kernel) if isinstance(kernel, str) else np.asarray(kernel, float)
-    except (TypeError, ValueError) as problem:
-        raise ValueError(f"kernel: {str(problem).removeprefix('kernel: ')}") from None
-    if spread.ndim != 2 or not np.isfinite(spread).all() or not spread.sum() > 0:
-        raise ValueError("kernel: expected a finite 2-D array with a positive sum")
-    if any(k > s for k, s in zip(spread.shape, shape, strict=True)):
-        raise ValueError(f"kernel: {spread.shape} is larger than the image {tuple(shape)}; crop it")
-    return np.asarray(spread / spread.sum())
 
 
 TASK = Task("deblur", "deblurred", pose, request, estimates_noise=True, needs=("kernel",), takes=("border",))

@@ -1,4 +1,4 @@
-"""Upscaling: A blurs and decimates."""
+"""Upscaling: A is how the small image was made, a blur and a decimation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cosparse.reconstruction import measurement
 from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.psf import checked_kernel
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
@@ -23,6 +24,7 @@ def upscale(
     image: ArrayLike,
     factor: int,
     *,
+    kernel: ArrayLike | str = measurement.USUAL,
     sigma: float = 0.0,
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
@@ -31,8 +33,8 @@ def upscale(
 ) -> NDArray[Any]:
     """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
 
-    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (49), where g is the sparsity of all patches under the operator. The
-    small image y is taken to be the large one, blurred and decimated as in :func:`measurement.downsampling`.
+    Minimises ½‖A s - y‖² + lambda·g(s), Eq. (49), where g is the sparsity of all patches under the operator. A makes
+    the small image y of the large one, see :func:`measurement.reduction`; the nearer to what made it, the better.
 
     Parameters
     ----------
@@ -40,6 +42,11 @@ def upscale(
         (h, w), pages of it (..., h, w), or either with a channel axis; uint8, uint16 or float.
     factor : {2, 3, 4}
         How many times larger.
+    kernel : {"bicubic", "box", "lanczos", "gaussian"} or (a, b) array
+        How the small image was made: as Pillow and others reduce ("bicubic", "lanczos"), by the mean of every block of
+        factor x factor pixels ("box": a camera's coarser pixels), by the paper's blur ("gaussian"), or by a blur with
+        this array, normalised to sum 1, of which every factor-th pixel was kept. An array of even sides lies in the
+        middle of the blocks of an even factor, one of odd sides in those of factor 3; else half a pixel beside.
     sigma : float
         Noise of the small image in its own units, to be removed as well.
     operator : AnalysisOperator or str, optional
@@ -74,7 +81,9 @@ def upscale(
     >>> cosparse.upscale(np.full((5, 7), 9, np.uint8), 3).shape
     (15, 21)
     """
-    asked = request(image, factor, sigma=sigma, operator=operator, weight=weight, quality=quality, **more)
+    asked = request(
+        image, factor, kernel=kernel, sigma=sigma, operator=operator, weight=weight, quality=quality, **more
+    )
     return asked.run()
 
 
@@ -86,25 +95,45 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     the prior weighs more, it is worth 0.005 dB (benchmarks/tune.py --no-bounds).
     """
     sigma, start = asked.sigma * channel.gain, enlarge(channel.plane, asked.factor)
-    chosen = plan("upscale", sigma, asked.quality, asked.weight, asked.operator)
-    measure = measurement.downsampling(asked.factor, start.shape)
+    named = asked.kernel if isinstance(asked.kernel, str) else "array"
+    chosen = plan("upscale", sigma, asked.quality, asked.weight, asked.operator, named)
+    measure = measurement.reduction(asked.factor, start.shape, asked.kernel)
     bounds = channel.bounds if asked.sigma > 0 else None
     return Problem(asked.operator, chosen, start, channel.plane.ravel(), measure, bounds=bounds)
 
 
 @keywords_of(Options)
-def request(image: ArrayLike, factor: int, *, sigma: float = 0.0, **given: Unpack[Common]) -> Request:
+def request(
+    image: ArrayLike,
+    factor: int,
+    *,
+    kernel: ArrayLike | str = measurement.USUAL,
+    sigma: float = 0.0,
+    **given: Unpack[Common],
+) -> Request:
     """What :func:`upscale` is asked for."""
     if isinstance(factor, bool) or factor not in (2, 3, 4):
         raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
     request = Request.of(pose, image, checked(sigma), given)
+    made_by = _checked(kernel, tuple(int(factor) * side for side in request.pages.shape[1:3]))
 
     def larger(plane: Plane) -> Plane:
         return enlarge(plane, int(factor))
 
     return replace(
-        request, asked=[asked and replace(asked, factor=int(factor)) for asked in request.asked], larger=larger
+        request,
+        asked=[asked and replace(asked, factor=int(factor), kernel=made_by) for asked in request.asked],
+        larger=larger,
     )
 
 
-TASK = Task("upscale", "upscaled", pose, request, needs=("factor",))
+def _checked(kernel: ArrayLike | str, shape: tuple[int, ...]) -> NDArray[Any] | str:
+    """A kernel, given or named; refuses a name that nothing has and what does not fit into the result."""
+    if not isinstance(kernel, str):
+        return checked_kernel(kernel, shape)
+    if kernel not in measurement.REDUCTIONS:
+        raise ValueError(f"kernel: expected {', '.join(measurement.REDUCTIONS)} or an array, got {kernel!r}")
+    return kernel
+
+
+TASK = Task("upscale", "upscaled", pose, request, needs=("factor",), takes=("kernel",))
