@@ -5,9 +5,8 @@
 The image is cropped at its right and lower border to a multiple of three, shrunk in float by antialiased
 bicubic interpolation (a = -0.5), for the noisy figure with noise of σ = 8 added to the small image, and
 enlarged again: ours by the paper's model of a small image, kernel="gaussian". The whole crop counts, clipped
-to 0..255, not rounded. Our bicubic row must agree with the paper's. A rival that cannot be told the noise is left out of
-the noisy figure. Writes
-benchmarks/results/superresolution.csv.
+to 0..255, not rounded. Our bicubic row must agree with the paper's. A rival that cannot be told the noise is
+left out of the noisy figure. Writes benchmarks/results/superresolution.csv.
 """
 
 from __future__ import annotations
