@@ -74,7 +74,7 @@ def test_a_photograph_keeps_its_metadata(run):
     turned.save("photo.jpg", quality=97, exif=exif, icc_profile=b"profile" * 20, dpi=(300, 300))
     run("denoise", "photo.jpg")
     result = read_image("photo.denoised.jpg")
-    assert cosparse.psnr(COLOUR, result.pixels) > cosparse.psnr(COLOUR, noisy(COLOUR)) + 5.5
+    assert cosparse.psnr(COLOUR, result.pixels) > cosparse.psnr(COLOUR, noisy(COLOUR)) + 5
     assert result.metadata["icc_profile"] == b"profile" * 20
     run("denoise", "photo.jpg", "photo.tif", "--quality", "fast")
     for name in ("photo.denoised.jpg", "photo.tif"):
