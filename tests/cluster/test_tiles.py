@@ -220,7 +220,7 @@ def test_workers_together_find_the_steps_that_one_process_finds(separate, scene,
 def test_noise_is_that_of_the_whole_picture(local, scene, tmp_path):
     pixels = np.clip(noisy(colour(scene), 12), 0, 255).astype(np.uint8)
     apart = Sampling(whole=4)  # too many pixels for one task, then
-    report = repair_sampled(apart, "denoise", pixels, tmp_path / "out.zarr", local, tile=50, quality="fast")
+    report = repair_sampled(apart, "denoise", pixels, tmp_path / "out.zarr", local, tile=56, quality="fast")
     assert report.sigma == pytest.approx(cosparse.estimate_sigma(pixels, channel_axis=-1), rel=1e-3)
 
 
@@ -400,7 +400,7 @@ def test_pages_along_leading_axes_each_with_its_noise(local, scene, tmp_path):
     """Of a 5-D zarr array, with its names and attributes; stopped on the way, and gone on with."""
     rng = np.random.default_rng(0)
     levels = np.array([4, 12, 20, 8]).reshape(2, 1, 2, 1, 1)
-    pixels = scene[:120, :130] + levels * rng.standard_normal((2, 1, 2, 120, 130))
+    pixels = scene[:150, :130] + levels * rng.standard_normal((2, 1, 2, 150, 130))
     pixels = pixels.clip(0, 255).astype(np.uint8)
     told = {"dimension_names": tuple("tczyx"), "attributes": {"spacing": 0.5}}
     zarr.create_array(tmp_path / "in.zarr", data=pixels, chunks=(1, 1, 1, 50, 130), **told)
@@ -415,9 +415,9 @@ def test_pages_along_leading_axes_each_with_its_noise(local, scene, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         cluster.repair_picture("denoise", tmp_path / "in.zarr", tmp_path / "out.zarr", callback=end, **options)
     report = cluster.repair_picture("denoise", tmp_path / "in.zarr", tmp_path / "out.zarr", **options)
-    assert report.layout == "4 pages of 120x130 pixels" and report.pages == 4
+    assert report.layout == "4 pages of 150x130 pixels" and report.pages == 4
     assert report.tiles == 16 == calls[-1][1] and 5 <= report.resumed < 16
-    expected = [cosparse.estimate_sigma(page) for page in pixels.reshape(-1, 120, 130)]
+    expected = [cosparse.estimate_sigma(page) for page in pixels.reshape(-1, 150, 130)]
     np.testing.assert_allclose(report.sigmas, expected, rtol=1e-3)
     result = zarr.open_array(tmp_path / "out.zarr")
     assert (result.metadata.dimension_names, dict(result.attrs)) == (tuple("tczyx"), {"spacing": 0.5})
@@ -542,7 +542,7 @@ def test_errors_name_the_file_and_leave_nothing(local, scene, tmp_path):
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        ("denoise", {"tile": 20}, "tile: 20 pixels are fewer than the overlap of 48"),
+        ("denoise", {"tile": 20}, "tile: 20 pixels are fewer than the overlap of 54"),
         ("reconstruct", {}, "reconstruct: every measurement depends on the whole picture"),
         ("deblur", {"kernel": np.ones((3, 3)), "border": "periodic"}, "border='periodic': every measurement"),
         ("inpaint", {}, "mask: inpaint needs one"),
