@@ -1,24 +1,30 @@
 """What the second pass of denoising and inpainting gains, on photographs held out of training.
 
-    python benchmarks/grouping.py [--every 20] [--sigma 25] [--missing 50]
+    python benchmarks/grouping.py [--operator staged] [--every 20] [--sigma 25] [--missing 50]
 
-For every noise level (or share of missing pixels) and quality: dB of the energy's minimiser alone and after the pass
-over groups of similar patches. For denoising with `balanced`, also what other patches, groups and windows would give.
-Writes benchmarks/results/grouping.csv and prints the table of docs/grouping.md.
+For every noise level (or share of missing pixels) and quality: dB of the energy's minimiser, or of trained steps, alone
+and after the pass over groups of similar patches. For denoising with `balanced`, also what other patches, groups and
+windows would give. Writes its rows of benchmarks/results/grouping.csv and prints the table of docs/grouping.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+from typing import Any
 
 import numpy as np
-from common import add_noise, need_data, validation_images, write_csv
+from common import RESULTS, add_noise, need_data, validation_images, write_csv
 
 import cosparse
 from cosparse.kernels.groups import group_filter
 from cosparse.reconstruction.stages import GROUPING, QUALITIES
 
 # (size, step, radius, count), how many times over, and how much alike patches must be for the second time.
+FOR_ENERGY = [
+    ((5, 4, 16, 24), 1, np.inf), ((8, 4, 16, 24), 1, np.inf), ((6, 4, 16, 12), 1, np.inf), ((6, 4, 16, 48), 1, np.inf),
+    ((6, 4, 8, 24), 1, np.inf), ((6, 4, 24, 24), 1, np.inf), ((6, 2, 16, 24), 1, np.inf), ((6, 4, 16, 24), 2, np.inf),
+]  # fmt: skip
 OTHERS = [
     ((6, 4, 16, 24), 1, np.inf), ((8, 4, 16, 32), 1, np.inf), ((8, 4, 16, 64), 1, np.inf), ((8, 6, 16, 24), 1, np.inf),
     ((8, 6, 16, 48), 1, np.inf), ((8, 6, 12, 32), 1, np.inf), ((8, 6, 24, 32), 1, np.inf), ((8, 6, 16, 32), 2, np.inf),
@@ -30,11 +36,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=20, help="take every so many-th photograph; 20 were held out")
     parser.add_argument("--sigma", nargs="+", type=float, default=[2, 5, 10, 15, 25, 50])
+    parser.add_argument("--operator", choices=["default", "staged"], default="default")
     parser.add_argument("--missing", nargs="*", type=float, default=[20, 50, 80], help="percent, without noise")
     args = parser.parse_args()
     need_data()
-    truths = validation_images(args.every)
-    rows = []
+    staged = args.operator == "staged"
+    truths = validation_images(args.every, 9 if staged else 7)  # which its training did not see
+    rules = GROUPING["steps" if staged else "denoise"]
+    rows: list[dict[str, Any]] = []
 
     def note(problem: str, quality: str, second: str, results: list[np.ndarray]) -> None:
         pairs = zip(truths, results, strict=True)
@@ -43,20 +52,24 @@ def main() -> None:
         print(f"{problem:<13} {quality:<9} {second:<40} {psnr:.3f} dB", flush=True)
 
     for sigma in args.sigma:
-        problem = f"noise {sigma:g}"
+        problem = f"noise {sigma:g}, trained steps" if staged else f"noise {sigma:g}"
         noisies = [add_noise(truth, sigma, i) for i, truth in enumerate(truths)]
         for quality in QUALITIES:
             for second in (False, True):
+                if second and quality not in rules:
+                    continue
                 results = [
-                    cosparse.denoise(noisy, sigma, quality=quality, grouping=second, data_range=255)
+                    cosparse.denoise(
+                        noisy, sigma, operator=args.operator, quality=quality, grouping=second, data_range=255
+                    )
                     for noisy in noisies
                 ]
-                used = label(*vars(GROUPING["denoise"][quality]).values()) if second else "none"
+                used = label(*vars(rules[quality]).values()) if second else "none"
                 note(problem, quality, used, results)
                 if quality == "balanced" and not second:
                     pilots = results
         variance = np.array([sigma**2])
-        for setting, passes, alike in OTHERS:
+        for setting, passes, alike in OTHERS if staged else FOR_ENERGY:
             planes = [pilot[None] for pilot in pilots]
             for limit in [np.inf] + [alike] * (passes - 1):
                 planes = [
@@ -64,7 +77,7 @@ def main() -> None:
                     for plane, noisy in zip(planes, noisies, strict=True)
                 ]
             note(problem, "balanced", label(*setting, passes, alike), [plane[0] for plane in planes])
-    for percent in args.missing:
+    for percent in () if staged else args.missing:
         masks = [np.random.default_rng(i).random(truth.shape) < percent / 100 for i, truth in enumerate(truths)]
         for quality in QUALITIES:
             for second in (False, True):
@@ -74,7 +87,10 @@ def main() -> None:
                 ]
                 used = label(*vars(GROUPING["inpaint"][quality]).values()) if second else "none"
                 note(f"{percent:g} % missing", quality, used, results)
-    print(f"written: {write_csv('grouping', rows)}")
+    measured = {row["problem"] for row in rows}
+    with (RESULTS / "grouping.csv").open(newline="") as file:
+        others = [row for row in csv.DictReader(file) if row["problem"] not in measured]
+    print(f"written: {write_csv('grouping', [*others, *rows])}")
     print(*table(rows), sep="\n")
 
 
@@ -84,7 +100,7 @@ def table(rows: list[dict]) -> list[str]:
     for problem in dict.fromkeys(row["problem"] for row in rows):
         found = {quality: [row["psnr"] for row in rows if (row["problem"], row["quality"]) == (problem, quality)][:2]
                  for quality in QUALITIES}  # fmt: skip
-        entries = [f"{once:.2f} → {twice:.2f}" for once, twice in found.values()]
+        entries = [" → ".join(f"{psnr:.2f}" for psnr in steps) for steps in found.values()]
         lines.append(f"| {problem} | " + " | ".join(entries) + " |")
     return lines
 

@@ -32,7 +32,7 @@ def test_a_second_turn_is_for_what_is_alike():
         noisy = truth + np.random.default_rng(0).normal(0, 25, truth.shape)
         options = {"data_range": 255, "bounds": None}
         pilot = denoise(noisy, 25, quality="best", grouping=False, **options).astype(np.float32)
-        rule, found = GROUPING["denoise"]["best"], []
+        rule, found = GROUPING["steps"]["best"], []
         for passes in (1, 2):
             turns = replace(rule, passes=passes)
             planes = filter_groups([Channel(noisy.astype(np.float32))], [pilot], 25, turns, lambda *_: False)

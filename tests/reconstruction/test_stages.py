@@ -138,9 +138,9 @@ def test_every_row_says_what_chose_it_and_the_db_it_gave():
 def test_second_passes_have_the_db_of_the_committed_figures():
     with (BENCHMARKS / "results" / "grouping.csv").open(newline="") as file:
         figures = list(csv.DictReader(file))
-    for task, problem in (("denoise", "noise 25"), ("inpaint", "50 % missing")):
-        for quality, db in zip(QUALITIES, TABLE["grouping"][task]["db"], strict=True):
-            rule = GROUPING[task][quality]
+    problems = {"denoise": "noise 25", "steps": "noise 25, trained steps", "inpaint": "50 % missing"}
+    for name, problem in problems.items():
+        for (quality, rule), db in zip(GROUPING[name].items(), TABLE["grouping"][name]["db"], strict=True):
             start = f"{rule.count} of {rule.size}x{rule.size}, step {rule.step}, radius {rule.radius}"
             found = [
                 float(row["psnr"])

@@ -70,7 +70,7 @@ RECIPES: dict[str, Recipe | Refinement] = {
     "default": Refinement("goal", {"sigma": (5.0, 50.0), "stride": 2, "steps": 1000, "batch": 16, "crop": 72}),
     "staged": Refinement(
         "default",
-        {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 20_000, "batch": 8, "crop": 72, "validations": 40},
+        {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 19_000, "batch": 8, "crop": 72, "validations": 38},
         {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
         held_out=9,
     ),

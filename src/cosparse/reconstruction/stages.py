@@ -79,7 +79,8 @@ class Grouping:
 
 
 GROUPING = {
-    task: {quality: Grouping(**row[quality]) for quality in QUALITIES} for task, row in TABLE["grouping"].items()
+    name: {quality: Grouping(**row[quality]) for quality in QUALITIES if quality in row}
+    for name, row in TABLE["grouping"].items()
 }
 
 

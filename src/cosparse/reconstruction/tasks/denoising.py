@@ -15,6 +15,7 @@ from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Plan, Quality, plan
 from cosparse.reconstruction.start import smoothed
+from cosparse.trained_steps import TrainedSteps
 
 
 @keywords_of(Repairing)
@@ -53,7 +54,7 @@ def denoise(
         How much effort.
     grouping : bool
         False returns what the steps give, or the minimiser of the energy, without the second pass over groups of
-        similar patches.
+        similar patches; after the steps of "fast" there is none.
     bounds : "auto", None or (low, high)
         Between which values the result lies, in the image's units; None on one side of a pair leaves it open. "auto":
         what the type of whole numbers can hold; for floats 0 and `data_range` if the image lies there but for its
@@ -93,8 +94,8 @@ def denoise(
 def pose(channel: Channel, asked: Asked) -> Problem:
     """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y; or the steps of a staged operator, from y itself."""
     sigma = asked.sigma * channel.gain
-    steps = asked.operator.steps.get(f"denoise {asked.quality}", asked.operator.steps.get("denoise"))
-    if steps is not None and asked.weight is None:
+    steps = _steps(asked)
+    if steps is not None:
         none = Plan((), steps.stride)
         return Problem(asked.operator, none, channel.plane, channel.plane, steps=tuple(steps.at(sigma)))
     chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator)
@@ -110,14 +111,23 @@ def request(image: ArrayLike, sigma: float | None = None, *, grouping: bool = Tr
     def finish(result: NDArray[Any]) -> NDArray[Any]:
         return _as_it_came(result, image, untouched, request.caller)
 
+    rules = GROUPING["denoise" if _steps(request.asked[0]) is None else "steps"]
     # Bounds that were stated may change a page without noise too.
     as_it_came = untouched.any() and given.get("bounds", "auto") in ("auto", None)
     return replace(
         request,
         asked=[asked if asked and asked.sigma else None for asked in request.asked],
-        second_pass=GROUPING["denoise"][given.get("quality", "balanced")] if grouping else None,
+        second_pass=rules.get(given.get("quality", "balanced")) if grouping else None,
         finish=finish if as_it_came else None,
     )
+
+
+def _steps(asked: Asked | None) -> TrainedSteps | None:
+    """Those that the operator has for the quality, unless the energy is asked for by its weight."""
+    if asked is None or asked.weight is not None:
+        return None
+    steps = asked.operator.steps
+    return steps.get(f"denoise {asked.quality}", steps.get("denoise"))
 
 
 def _as_it_came(result: NDArray[Any], image: ArrayLike, untouched: NDArray[np.bool_], caller: Caller) -> NDArray[Any]:
