@@ -42,9 +42,9 @@ def lines() -> list[str]:
     alone = {"method": "prior"}
     for label, name, where in (
         ("denoising, 25 cells of the paper's Table I, mean", "denoising", {}),
-        ("the same with `grouping=False`", "denoising", alone),
+        ('the same, the energy alone (`operator="default"`, `grouping=False`)', "denoising", alone),
         ("inpainting, 12 cells of Table II, mean", "inpainting", {}),
-        ("the same with `grouping=False`", "inpainting", alone),
+        ("the same, the energy alone (`grouping=False`)", "inpainting", alone),
         ("super-resolution x3, 7 cells of Table III, mean", "superresolution", {"sigma": "0"}),
     ):
         ours, paper, worst = table(name, **where)

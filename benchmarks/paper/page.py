@@ -35,7 +35,7 @@ def method_title(row: dict[str, str]) -> str:
     if method == "ours":
         return f"**ours, {row['quality']}**"
     if method == "prior":
-        return f"ours, {row['quality']}, without grouping"
+        return f"the energy alone, {row['quality']}"
     if method == as_written.NAME:
         return as_written.TITLE
     if method in {*denoisers, *inpainters, *upscalers}:
