@@ -106,6 +106,13 @@ def test_training_goes_on_from_steps_that_are_there(photograph, trained):
     assert not begun.shares.any()
 
 
+def test_what_is_trained_again_keeps_nothing_of_other_steps(photograph):
+    few = {"sigma": 20.0, "stages": 5, "pools": 64, "steps": 1, "batch": 1, "crop": 24, "validations": 1}
+    result = refine_operator("staged", [photograph], validation=[photograph[:40, :40]], **few)
+    assert list(result.operator.steps) == ["denoise"]
+    assert result.operator.provenance["steps: sigma"] == "20" and "steps: then" not in result.operator.provenance
+
+
 def test_only_denoising_is_trained_in_steps(photograph):
     with pytest.raises(ValueError, match="stages: .*denoising alone"):
         refine_operator(AnalysisOperator.dct(4), [photograph], task="inpaint", stages=3)

@@ -53,6 +53,9 @@ def inspect(
     if prior.refined:
         for name, values in {"weights": prior.weights, "scale": prior.scale}.items():
             figures[name] = f"{values.min():.3g} to {values.max():.3g}"
+    for task, steps in prior.steps.items():
+        stages, count, _ = steps.atoms.shape
+        figures[f"steps to {task}"] = f"{stages} of {count} atoms and {steps.pools.shape[1]} pools"
     if json:
         json_line({name.replace(" ", "_"): value for name, value in figures.items()})
         return

@@ -159,14 +159,15 @@ class Staged:
     def operator(self, parameters: dict[str, Array]) -> AnalysisOperator:
         """The operator as tasks will use it: that of the start, with these steps."""
         steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, self.sigma)
-        return dataclasses.replace(self.start, steps={**self.start.steps, "denoise": steps})
+        return dataclasses.replace(self.start, steps={"denoise": steps})  # of no quality others that were not trained
 
     def finished(self, parameters: dict[str, Array], provenance: dict[str, str]) -> AnalysisOperator:
         """What training ends with; the provenance of the operator stays, that of its steps is beside it."""
         operator = self.operator(parameters)
+        kept = {name: word for name, word in self.start.provenance.items() if not name.startswith("steps: ")}
         told = {f"steps: {name}": word for name, word in provenance.items()}
-        rounded = {**operator.steps, "denoise": operator.steps["denoise"].rounded()}
-        return dataclasses.replace(operator, steps=rounded, provenance={**self.start.provenance, **told})
+        rounded = {"denoise": operator.steps["denoise"].rounded()}
+        return dataclasses.replace(operator, steps=rounded, provenance=kept | told)
 
     def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
         """As the task repairs it."""
