@@ -36,6 +36,8 @@ def method_title(row: dict[str, str]) -> str:
         return f"**ours, {row['quality']}**"
     if method == "prior":
         return f"the energy alone, {row['quality']}"
+    if method == superresolution.TOLD:
+        return f"ours, {row['quality']}, told how it was made"
     if method == as_written.NAME:
         return as_written.TITLE
     if method in {*denoisers, *inpainters, *upscalers}:

@@ -4,9 +4,10 @@
 
 The image is cropped at its right and lower border to a multiple of three, shrunk in float by antialiased
 bicubic interpolation (a = -0.5), for the noisy figure with noise of σ = 8 added to the small image, and
-enlarged again: ours by the paper's model of a small image, kernel="gaussian". The whole crop counts, clipped
-to 0..255, not rounded. Our bicubic row must agree with the paper's. A rival that cannot be told the noise is
-left out of the noisy figure. Writes benchmarks/results/superresolution.csv.
+enlarged again: ours by the paper's model of a small image, kernel="gaussian", and told how it was really made,
+kernel="bicubic". The whole crop counts, clipped to 0..255, not rounded. Our bicubic row must agree with the
+paper's. A rival that cannot be told the noise is left out of the noisy figure. Writes
+benchmarks/results/superresolution.csv.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from cosparse.reconstruction.start import enlarge
 
 FACTOR = 3
 NOISY = ("august", 8)
-METHODS = ("bicubic", "ours", *upscalers)
+TOLD = "told"  # ours by the reduction that was really used, instead of the paper's model of it
+METHODS = ("bicubic", "ours", TOLD, *upscalers)
 TABLE = PaperTable(
     "superresolution",
     ("factor", "sigma"),
@@ -54,8 +56,8 @@ def cell(name: str, image: np.ndarray, sigma: float, method: str, quality: str, 
     """One method on one image."""
     truth = cropped(image)
     given = small(truth, sigma, seed)
-    row, key = cells.described(method, quality, seed, operator)
-    row = {"factor": FACTOR, "sigma": sigma, "image": name, **row}
+    row, key = cells.described("ours" if method == TOLD else method, quality, seed, operator)
+    row = {"factor": FACTOR, "sigma": sigma, "image": name, **row, "method": method}
 
     def repair() -> np.ndarray:
         if method == "bicubic":
@@ -63,9 +65,9 @@ def cell(name: str, image: np.ndarray, sigma: float, method: str, quality: str, 
         if method in upscalers:
             return upscalers[method](given, FACTOR, **({"sigma": sigma} if sigma else {}))
         how = {"sigma": sigma, "operator": operator, "quality": quality, "data_range": 255}
-        return cosparse.upscale(given, FACTOR, kernel="gaussian", **how)
+        return cosparse.upscale(given, FACTOR, kernel="bicubic" if method == TOLD else "gaussian", **how)
 
-    return cells.Cell(row, ["upscale", key, sigma, given, truth], lambda: cells.quality_of(truth, repair()))
+    return cells.Cell(row, ["upscale", method, key, sigma, given, truth], lambda: cells.quality_of(truth, repair()))
 
 
 def takes(method: str, sigma: float) -> bool:
