@@ -46,6 +46,7 @@ def lines() -> list[str]:
         ("inpainting, 12 cells of Table II, mean", "inpainting", {}),
         ("the same, the energy alone (`grouping=False`)", "inpainting", alone),
         ("super-resolution x3, 7 cells of Table III, mean", "superresolution", {"sigma": "0"}),
+        ("the same, told how the small pictures were made", "superresolution", {"sigma": "0", "method": "told"}),
     ):
         ours, paper, worst = table(name, **where)
         made.append(
