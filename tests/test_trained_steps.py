@@ -10,7 +10,7 @@ import pytest
 import cosparse
 from cosparse import AnalysisOperator
 from cosparse.kernels import reference
-from cosparse.refinement.staged import RATES, StagedParameters
+from cosparse.refinement.staged import RATES, StagedParameters, with_floors
 from cosparse.trained_steps import TrainedSteps
 
 
@@ -20,7 +20,7 @@ def steps():
     rng, start = np.random.default_rng(0), AnalysisOperator.dct(4)
     numbers = vars(StagedParameters.of(start, 3, 5))
     shaken = {name: numbers[name] + 0.05 * rng.standard_normal(numbers[name].shape) for name in RATES}
-    return StagedParameters(**numbers | shaken).steps((4, 4), 2, (5.0, 50.0)).rounded()
+    return with_floors(StagedParameters(**numbers | shaken).steps((4, 4), 2, (5.0, 50.0)).rounded(), (4, 4))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def stepped(noisy, sigma, operator, **options):
 def test_denoising_takes_the_steps_as_they_are_written(noisy, steps, operator):
     image = noisy
     for step in steps.at(20.0):
-        arrays = [array.astype(float) for array in step[:4]]
+        arrays = [array.astype(float) for array in step[:5]]
         image = image - reference.pooled_step(*arrays, image, (4, 4), (2, 2)) - step.pull * (image - noisy)
     np.testing.assert_allclose(stepped(noisy, 20.0, operator), image, atol=2e-3)
 
@@ -51,7 +51,10 @@ def test_a_gain_of_one_for_all_takes_everything_away(photograph):
     cosines = AnalysisOperator.dct(4).matrix[None]
     shapes = {"own": (1, 15), "pools": (1, 1, 15), "shares": (1, 15, 1), "pull": (1,), "scale_exponents": (1, 2, 15)}
     shapes |= {"gain_exponents": (1, 2, 15), "pool_exponents": (1, 2, 1), "share_exponents": (1, 2, 1)}
-    zeros = {name: np.zeros(shape) for name, shape in (shapes | {"pull_exponents": (1, 2)}).items()}
+    zeros = {
+        name: np.zeros(shape)
+        for name, shape in (shapes | {"pull_exponents": (1, 2), "floors": (1, 1), "floor_exponents": (1, 2, 1)}).items()
+    }
     # A pool that pools nothing is 1: the gain of all atoms is its share, here k over the pixels of a patch.
     zeros["shares"] += 15 / 16
     steps = TrainedSteps(cosines, np.full((1, 15), 0.01), **zeros, stride=1)
@@ -60,6 +63,18 @@ def test_a_gain_of_one_for_all_takes_everything_away(photograph):
     windows = np.lib.stride_tricks.sliding_window_view(image, (4, 4)).mean(axis=(2, 3))
     means = np.lib.stride_tricks.sliding_window_view(windows, (4, 4)).mean(axis=(2, 3))
     np.testing.assert_allclose(stepped(image, 10.0, operator)[3:-3, 3:-3], means, rtol=1e-4)
+
+
+@pytest.mark.parametrize("quality", ["fast", "balanced", "best"])
+def test_where_there_is_no_noise_nothing_is_made_of_it(quality, photograph):
+    """White that was clipped, a black frame: training never saw such patches, and the floors keep their gains tame."""
+    image = np.pad(photograph[:48, :48].astype(np.float64), 40, constant_values=255)
+    noisy = image + np.where(image < 255, 25, 0) * np.random.default_rng(0).standard_normal(image.shape)
+    result = cosparse.denoise(noisy, 25, quality=quality, data_range=255, bounds=None)
+    far = np.ones(image.shape, bool)
+    far[20:-20, 20:-20] = False
+    assert np.abs(result - 255)[far].max() < 3
+    assert cosparse.psnr(image[40:-40, 40:-40], result[40:-40, 40:-40], data_range=255) > 27
 
 
 def test_what_steps_are_equivariant_to(noisy, operator):

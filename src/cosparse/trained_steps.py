@@ -23,6 +23,7 @@ class Step(NamedTuple):
     own: Single
     pools: Single
     shares: Single
+    floors: Single
     pull: float
 
 
@@ -33,14 +34,16 @@ class TrainedSteps:
     Step t takes from the image s, with patches p of it and the atoms ω of the step, all of unit norm,
 
         s ← s - stride²/k · Σ_p Σ_i ω_i g_i (ω_iᵀp) - pull·(s - y),
-        g_i = own_i/(1 + z_i²) + Σ_m shares_im/(1 + Σ_j pools_mj z_j²),      z_i = scale_i ω_iᵀp.
+        g_i = own_i/(1 + z_i²) + Σ_m shares_im/(1 + max(Σ_j pools_mj z_j², floor_m)),      z_i = scale_i ω_iᵀp.
 
     So every response of an atom is taken away by its gain g: all of it if g is 1, as in noise, nothing if the responses
     are large, as at an edge. Were the gains constant, the sum over overlapping patches would be a mean. A gain hangs on
     the atom's own response and, through the pools, on those of all others; it may be negative, which sharpens.
 
-    At noise sigma, with x = ln(sigma/25), scales, gains (of own and shares), pools, shares and pulls are multiplied by
-    e^(a x + b x²), with a and b of each in `..._exponents`.
+    At noise sigma, with x = ln(sigma/25), scales, gains (of own and shares), pools, shares, pulls and floors are
+    multiplied by e^(a x + b x²), with a and b of each in `..._exponents`. The floors are what one in a hundred flat
+    patches in noise stays below: of a patch without any noise (white that was clipped, a black frame), which training
+    never saw, the gains would be wild.
 
     This is trained reaction-diffusion (Chen and Pock), with potentials over pools of atoms. It is a descent of no
     energy: what comes out is not the minimiser of anything.
@@ -57,6 +60,8 @@ class TrainedSteps:
     scale_exponents, gain_exponents : (T, 2, k) arrays
     pool_exponents, share_exponents : (T, 2, m) arrays
     pull_exponents : (T, 2) array
+    floors : (T, m) array
+    floor_exponents : (T, 2, m) array
     stride : int
         Distance of the patches.
     sigma : (float, float)
@@ -79,6 +84,8 @@ class TrainedSteps:
     pool_exponents: Array
     share_exponents: Array
     pull_exponents: Array
+    floors: Array
+    floor_exponents: Array
     stride: int = 2
     sigma: tuple[float, float] = (5.0, 50.0)
 
@@ -106,7 +113,7 @@ class TrainedSteps:
             "atoms": (stages, k, n), "scale": (stages, k), "own": (stages, k), "pools": (stages, m, k),
             "shares": (stages, k, m), "pull": (stages,), "scale_exponents": (stages, 2, k),
             "gain_exponents": (stages, 2, k), "pool_exponents": (stages, 2, m), "share_exponents": (stages, 2, m),
-            "pull_exponents": (stages, 2),
+            "pull_exponents": (stages, 2), "floors": (stages, m), "floor_exponents": (stages, 2, m),
         }  # fmt: skip
 
     def __len__(self) -> int:
@@ -158,6 +165,7 @@ class TrainedSteps:
                     gain * self.own[t],
                     factor(self.pool_exponents[t])[:, None] * self.pools[t],
                     gain[:, None] * self.shares[t] * factor(self.share_exponents[t]),
+                    self.floors[t] * factor(self.floor_exponents[t]),
                     float(self.pull[t] * factor(self.pull_exponents[t])),
                 )
             )

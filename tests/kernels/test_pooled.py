@@ -12,6 +12,7 @@ from cosparse.testing import gradient_test
 
 PATCH = (3, 4)
 NAMES = ("atoms", "own", "pools", "shares")
+FLOORS = np.array([0.5, 0.0])
 
 
 def drawn(seed, shape):
@@ -33,18 +34,18 @@ def drawn(seed, shape):
 )
 def test_the_fused_step_and_its_reverse_are_their_definition(shape, stride, seed):
     parameters, image, adjoint = drawn(seed, shape)
-    single = [array.astype(np.float32) for array in parameters]
+    single, floors = [array.astype(np.float32) for array in parameters], FLOORS.astype(np.float32)
     pictures = [array.astype(np.float32) for array in (image, adjoint)]
 
     def agree(fast, slow):
         np.testing.assert_allclose(fast, slow, rtol=1e-3, atol=2e-5 * max(1, np.abs(slow).max()))
 
     agree(
-        pooled.pooled_step(*single, pictures[0], PATCH, stride),
-        reference.pooled_step(*parameters, image, PATCH, stride),
+        pooled.pooled_step(*single, floors, pictures[0], PATCH, stride),
+        reference.pooled_step(*parameters, FLOORS, image, PATCH, stride),
     )
-    back, parts = pooled.pooled_reverse(*single, *pictures, PATCH, stride)
-    wanted, exact = reference.pooled_reverse(*parameters, image, adjoint, PATCH, stride)
+    back, parts = pooled.pooled_reverse(*single, floors, *pictures, PATCH, stride)
+    wanted, exact = reference.pooled_reverse(*parameters, FLOORS, image, adjoint, PATCH, stride)
     for fast, slow in zip((back, *parts), (wanted, *exact), strict=True):
         agree(fast, slow)
 
@@ -56,8 +57,10 @@ def test_the_reverse_is_the_gradient(changed):
 
     def product(value):
         asked = given | {changed: value}
-        step = reference.pooled_step(*(asked[name] for name in NAMES), asked["image"], PATCH, (2, 2))
-        back, parts = reference.pooled_reverse(*(asked[name] for name in NAMES), asked["image"], adjoint, PATCH, (2, 2))
+        step = reference.pooled_step(*(asked[name] for name in NAMES), FLOORS, asked["image"], PATCH, (2, 2))
+        back, parts = reference.pooled_reverse(
+            *(asked[name] for name in NAMES), FLOORS, asked["image"], adjoint, PATCH, (2, 2)
+        )
         return float(np.vdot(step, adjoint)), (dict(zip(NAMES, parts, strict=True)) | {"image": back})[changed]
 
     gradient_test(product, given[changed])
@@ -67,7 +70,7 @@ def test_the_number_of_threads_does_not_show():
     import cosparse
 
     parameters, image, _ = drawn(0, (150, 40))
-    single = [array.astype(np.float32) for array in (*parameters, image)]
+    single = [array.astype(np.float32) for array in (*parameters, FLOORS, image)]
     with cosparse.limit_threads(1):
         alone = pooled.pooled_step(*single, PATCH, (1, 2))
     assert np.array_equal(pooled.pooled_step(*single, PATCH, (1, 2)), alone)

@@ -59,7 +59,7 @@ def test_the_same_training_step_as_by_forward_derivatives(photograph):
         moved = numbers | {name: numbers[name] + length * direction[name] for name in RATES}
         image = noisy = crop.measured.astype(float)
         for step in model.operator(moved).steps["denoise"].at(sigma):
-            arrays = [array.astype(float) for array in step[:4]]
+            arrays = [array.astype(float) for array in step[:5]]
             image = image - reference.pooled_step(*arrays, image, (3, 3), (2, 2)) - step.pull * (image - noisy)
         return image
 
@@ -101,6 +101,8 @@ def test_stopped_and_taken_up_again_to_the_bit(photograph, trained, tmp_path):
 def test_training_goes_on_from_steps_that_are_there(photograph, trained):
     again = StagedParameters.of(trained.operator, 2, 3).steps((4, 4), 2, (10.0, 40.0))
     for name, array in trained.operator.steps["denoise"].arrays().items():
+        if name.startswith("floor"):
+            continue  # they are laid when training ends
         np.testing.assert_allclose(getattr(again, name), array, rtol=2e-3, atol=2e-5)
     begun = StagedParameters.of(dataclasses.replace(trained.operator, steps={}), 2, 3)
     assert not begun.shares.any()

@@ -20,7 +20,7 @@ _ONE, _TWO = np.float32(1), np.float32(2)
 
 @compiled
 def _step_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, own, pooling, sharing, pixels, rows, columns, height, width, down, across, change
+    atoms, transposed, own, pooling, sharing, floors, pixels, rows, columns, height, width, down, across, change
 ):
     """Ωᵀφ(Ωp) of `rows` rows of patches, the first at the top of `pixels`, added to `change` of the same shape.
 
@@ -42,7 +42,7 @@ def _step_band(  # type: ignore[no-untyped-def]
         np.dot(gains, pooling, pools)
         for c in range(count):
             for j in range(m):
-                pools[c, j] = _ONE / (_ONE + pools[c, j])
+                pools[c, j] = _ONE / (_ONE + max(pools[c, j], floors[j]))
         np.dot(pools, sharing, gains)
         for c in range(count):
             for i in range(k):
@@ -53,8 +53,8 @@ def _step_band(  # type: ignore[no-untyped-def]
 
 @compiled
 def _reverse_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, own, pools, pooling, shares, sharing, pixels, adjoint, rows, columns, height, width, down,
-    across, change, by_atom, by_own, by_pool, by_share,
+    atoms, transposed, own, pools, pooling, shares, sharing, floors, pixels, adjoint, rows, columns, height, width,
+    down, across, change, by_atom, by_own, by_pool, by_share,
 ):  # fmt: skip
     """The adjoint of :func:`_step_band` at `pixels`, applied to `adjoint`: by the pixels and by each parameter."""
     n, k = transposed.shape
@@ -80,7 +80,7 @@ def _reverse_band(  # type: ignore[no-untyped-def]
         np.dot(squares, pooling, h)
         for c in range(count):
             for j in range(m):
-                h[c, j] = _ONE / (_ONE + h[c, j])
+                h[c, j] = _ONE / (_ONE + max(h[c, j], floors[j]))
         np.dot(h, sharing, gains)
         sums[:] = 0
         for c in range(count):
@@ -99,8 +99,8 @@ def _reverse_band(  # type: ignore[no-untyped-def]
         by_share += out_of_pools
         np.dot(w, shares, back)
         for c in range(count):
-            for j in range(m):
-                back[c, j] *= -h[c, j] * h[c, j]
+            for j in range(m):  # on its floor a pool does not change
+                back[c, j] *= -h[c, j] * h[c, j] if h[c, j] * (_ONE + floors[j]) < _ONE else np.float32(0)
             for i in range(k):
                 squares[c, i] = z[c, i] * z[c, i]
         np.dot(back.T, squares, into_pools)
@@ -116,14 +116,21 @@ def _reverse_band(  # type: ignore[no-untyped-def]
 
 
 def pooled_step(
-    atoms: Single, own: Single, pools: Single, shares: Single, image: Single, patch: tuple[int, int],
+    atoms: Single, own: Single, pools: Single, shares: Single, floors: Single, image: Single, patch: tuple[int, int],
     stride: tuple[int, int],
 ) -> Single:  # fmt: skip
     """As `reference.pooled_step`, band by band; no two threads write to the same memory."""
     down = stride[0]
     rows, columns = positions(image.shape[0], down), positions(image.shape[1], stride[1])
     bands = [range(first, min(first + BAND, rows)) for first in range(0, rows, BAND)]
-    arrays = atoms, np.ascontiguousarray(atoms.T), own, np.ascontiguousarray(pools.T), np.ascontiguousarray(shares.T)
+    arrays = (
+        atoms,
+        np.ascontiguousarray(atoms.T),
+        own,
+        np.ascontiguousarray(pools.T),
+        np.ascontiguousarray(shares.T),
+        floors,
+    )
     change = np.zeros([(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)], np.float32)
 
     def work(band: range) -> Single:
@@ -144,8 +151,8 @@ def pooled_step(
 
 
 def pooled_reverse(
-    atoms: Single, own: Single, pools: Single, shares: Single, image: Single, adjoint: Single, patch: tuple[int, int],
-    stride: tuple[int, int],
+    atoms: Single, own: Single, pools: Single, shares: Single, floors: Single, image: Single, adjoint: Single,
+    patch: tuple[int, int], stride: tuple[int, int],
 ) -> tuple[Single, tuple[Single, ...]]:  # fmt: skip
     """As `reference.pooled_reverse`, for an image small enough to be one band: training cuts crops."""
     rows, columns = positions(image.shape[0], stride[0]), positions(image.shape[1], stride[1])
@@ -155,6 +162,6 @@ def pooled_reverse(
     with one_blas_thread():
         _reverse_band(
             atoms, np.ascontiguousarray(atoms.T), own, pools, np.ascontiguousarray(pools.T), shares,
-            np.ascontiguousarray(shares.T), pixels, moved, rows, columns, *patch, *stride, change, *parts,
+            np.ascontiguousarray(shares.T), floors, pixels, moved, rows, columns, *patch, *stride, change, *parts,
         )  # fmt: skip
     return fold_border(change, image.shape, (patch[0] // 2, patch[1] // 2)), parts

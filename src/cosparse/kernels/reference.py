@@ -185,30 +185,31 @@ def image_sensitivity(
     return weights[:, None] * by_atom, (slope * u).sum(axis=(0, 1))
 
 
-def influence(z: Array, own: Array, pools: Array, shares: Array) -> tuple[Array, Array, Array]:
-    """phi(z) = z·(a/(1 + z²) + B h) of responses (..., k) with h = 1/(1 + M z²); its gain phi(z)/z; and h.
+def influence(z: Array, own: Array, pools: Array, shares: Array, floors: Array) -> tuple[Array, Array, Array]:
+    """phi(z) = z·(a/(1 + z²) + B h) of responses (..., k), h = 1/(1 + max(M z², floors)); its gain phi(z)/z; and h.
 
     The first part of the gain belongs to each atom alone (`own`, a). In the second atoms speak for each other: a pool,
     a row of `pools` M >= 0, takes the energy of several responses, and the less there is, the more of its shares, a
-    column of `shares` B, it gives to the gains. Without pools every atom has one rational potential.
+    column of `shares` B, it gives to the gains. Without pools every atom has one rational potential. Below its floor,
+    which training hardly ever saw, a pool counts as if it were there.
     """
-    h = 1 / (1 + z**2 @ pools.T)
+    h = 1 / (1 + np.maximum(z**2 @ pools.T, floors))
     gain = own / (1 + z**2) + h @ shares.T
     return z * gain, gain, h
 
 
 def pooled_step(
-    atoms: Array, own: Array, pools: Array, shares: Array, image: Array, patch: tuple[int, int],
+    atoms: Array, own: Array, pools: Array, shares: Array, floors: Array, image: Array, patch: tuple[int, int],
     stride: tuple[int, int],
 ) -> Array:  # fmt: skip
     """What one step of a staged operator takes away from an image: the sum of Ωᵀphi(Ω p) over all patches p."""
-    phi = influence(analyse(atoms, image, patch, stride), own, pools, shares)[0]
+    phi = influence(analyse(atoms, image, patch, stride), own, pools, shares, floors)[0]
     return synthesise(atoms, phi, image.shape, patch, stride)
 
 
 def pooled_reverse(
-    atoms: Array, own: Array, pools: Array, shares: Array, image: Array, adjoint: Array, patch: tuple[int, int],
-    stride: tuple[int, int],
+    atoms: Array, own: Array, pools: Array, shares: Array, floors: Array, image: Array, adjoint: Array,
+    patch: tuple[int, int], stride: tuple[int, int],
 ) -> tuple[Array, tuple[Array, ...]]:  # fmt: skip
     """The gradient of <:func:`pooled_step`, adjoint> by the image, and by atoms, own, pools and shares.
 
@@ -216,9 +217,9 @@ def pooled_reverse(
     with M through h by -h² Bᵀ(w z), which comes back to z as 2z Mᵀ of that.
     """
     z, w = analyse(atoms, image, patch, stride), analyse(atoms, adjoint, patch, stride)
-    phi, gain, h = influence(z, own, pools, shares)
+    phi, gain, h = influence(z, own, pools, shares, floors)
     by_gain = w * z
-    by_pool = -(h**2) * (by_gain @ shares)
+    by_pool = np.where(z**2 @ pools.T > floors, -(h**2), 0) * (by_gain @ shares)
     by_z = w * (gain - 2 * own * z**2 / (1 + z**2) ** 2) + 2 * z * (by_pool @ pools)
     identity = np.eye(atoms.shape[1], dtype=image.dtype)
     here, there = (analyse(identity, plane, patch, stride) for plane in (image, adjoint))

@@ -170,12 +170,15 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
 
     image, stride = np.array(problem.start, np.float32), (problem.plan.stride, problem.plan.stride)
     count, taken = len(problem.steps), 0
+    level = np.float32(
+        image.mean(dtype=float)
+    )  # the atoms are blind to it, but for rounding: white stays white without
     with one_blas_thread():
         for step in problem.steps:
             if watch.stopped:
                 break
             pulled = np.float32(step.pull) * _misfit_gradient(problem, image)
-            image -= pooled_step(*step[:4], image, problem.operator.patch_shape, stride)
+            image -= pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride)
             image -= pulled
             taken += 1
             watch.iteration(taken, count, math.nan, image, 0, math.nan)

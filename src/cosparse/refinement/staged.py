@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.kernels import reference
 from cosparse.kernels.pooled import pooled_reverse, pooled_step
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.engine import solve
@@ -36,6 +37,7 @@ RATES = {
 LEFT = (1.0, 0.5, 0.35, 0.3, 0.25)
 LARGE = 4.0
 GAIN = (0.7, 0.5, 0.4, 0.35, 0.3)
+LEAST = 0.01  # the part of flat patches in noise whose pooled energies lie under the floors
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class StagedParameters:
         return TrainedSteps(
             atoms / norms[:, :, None], norms * self.unit[:, None], self.own * norms**2, self.roots**2,
             self.shares * norms[:, :, None] ** 2, self.pull, **rest, stride=stride, sigma=sigma,
+            floors=np.zeros(self.roots.shape[:2]), floor_exponents=np.zeros_like(self.pool_exponents),
         )  # fmt: skip
 
     def gradient(
@@ -138,6 +141,25 @@ class StagedParameters:
         }
 
 
+def with_floors(steps: TrainedSteps, patch_shape: tuple[int, int]) -> TrainedSteps:
+    """The steps with floors under their pools: what these have of flat noise, but for the least hundredth.
+
+    Measured at some noise levels of the range, and laid through by least squares of the logarithms.
+    """
+    levels, place = np.geomspace(*steps.sigma, 7), (patch_shape, (steps.stride, steps.stride))
+    found = np.zeros((len(levels), len(steps), steps.pools.shape[1]))
+    for level, least in zip(levels, found, strict=True):
+        noisy = image = level * np.random.default_rng(0).standard_normal((64, 64))
+        for t, step in enumerate(steps.at(float(level))):
+            energies = reference.analyse(step.atoms, image, *place) ** 2 @ step.pools.T
+            least[t] = np.quantile(energies.reshape(-1, energies.shape[-1]), LEAST, axis=0)
+            image = image - reference.pooled_step(*step[:5], image, *place) - step.pull * (image - noisy)
+    x = np.log(levels / REFERENCE_SIGMA)
+    laid = np.linalg.lstsq(np.stack([x**0, x, x**2], axis=1), np.log(found + 1e-12).reshape(7, -1), rcond=None)[0]
+    floor, first, second = laid.reshape(3, *found.shape[1:])
+    return dataclasses.replace(steps, floors=np.exp(floor), floor_exponents=np.stack([first, second], axis=1))
+
+
 @dataclass(frozen=True)
 class Staged:
     """Training of steps, as :func:`cosparse.refinement.train.refine_operator` runs it."""
@@ -166,7 +188,7 @@ class Staged:
         operator = self.operator(parameters)
         kept = {name: word for name, word in self.start.provenance.items() if not name.startswith("steps: ")}
         told = {f"steps: {name}": word for name, word in provenance.items()}
-        rounded = {"denoise": operator.steps["denoise"].rounded()}
+        rounded = {"denoise": with_floors(operator.steps["denoise"].rounded(), operator.patch_shape)}
         return dataclasses.replace(operator, steps=rounded, provenance=kept | told)
 
     def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
@@ -182,14 +204,14 @@ class Staged:
         for step in steps:
             before = images[-1]
             images.append(
-                before - pooled_step(*step[:4], before, *place) - np.float32(step.pull) * (before - crop.measured)
+                before - pooled_step(*step[:5], before, *place) - np.float32(step.pull) * (before - crop.measured)
             )
         value, slope = loss(images.pop(), crop.truth, crop.sigma)
         numbers, basis = StagedParameters(**parameters), zero_mean_basis(operator.patch_shape)
         found = []
         for t in range(self.stages - 1, -1, -1):
             step, image = steps[t], images[t]
-            back, parts = pooled_reverse(*step[:4], image, slope, *place)
+            back, parts = pooled_reverse(*step[:5], image, slope, *place)
             by_atom, by_own, by_pool, by_share = (-part.astype(float) for part in parts)
             by_pull = -float(np.vdot(slope, image - crop.measured))
             by_step = by_atom @ basis.T, by_own, by_pool, by_share, by_pull
