@@ -309,7 +309,7 @@ def test_commands_on_a_cluster(run, separate, scene, tmp_path):
     learning = ("learn", "in/sub", "in.zarr", "-o", "op.safetensors", "--size", 4, "--rows", 24, "--count", 3000)
     assert "3000 patches" in run(*learning, "--iterations", 5, "--scheduler", address).out
     said = run("denoise", "in.zarr", "o.zarr", "--scheduler", address, "--tile", 10, code=1)
-    assert said.err == "cosparse: tile: 10 pixels are fewer than the overlap of 54; use tiles of 216 or more\n"
+    assert said.err == "cosparse: tile: 10 pixels are fewer than the overlap of 56; use tiles of 224 or more\n"
 
 
 def test_masks_by_tiles_are_those_of_whole_pictures(run, separate, scene):

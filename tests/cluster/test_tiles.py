@@ -542,7 +542,7 @@ def test_errors_name_the_file_and_leave_nothing(local, scene, tmp_path):
 @pytest.mark.parametrize(
     ("task", "options", "message"),
     [
-        ("denoise", {"tile": 20}, "tile: 20 pixels are fewer than the overlap of 54"),
+        ("denoise", {"tile": 20}, "tile: 20 pixels are fewer than the overlap of 56"),
         ("reconstruct", {}, "reconstruct: every measurement depends on the whole picture"),
         ("deblur", {"kernel": np.ones((3, 3)), "border": "periodic"}, "border='periodic': every measurement"),
         ("inpaint", {}, "mask: inpaint needs one"),
