@@ -144,14 +144,14 @@ def test_the_bar_tells_how_near_the_truth_the_picture_is(truth, stack, monkeypat
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("truth", [np.tile(GREY, (5, 5)), COLOUR], ids=["grey", "colour"])
 def test_a_terminal_sees_progress(folder, truth):
-    """Pictures large enough for the bar to be drawn before they are done."""
+    """Pictures large enough, and a minimisation long enough, for the bar to be drawn before they are done."""
     import pty
 
     write_image("a.png", noisy(truth))
     write_image("truth.png", truth)
     main_end, other_end = pty.openpty()
     process = subprocess.Popen(
-        [*PROGRAM, "denoise", "a.png", "--reference", "truth.png"],
+        [*PROGRAM, "denoise", "a.png", "--reference", "truth.png", "--operator", "default", "--quality", "best"],
         stderr=other_end, stdout=subprocess.PIPE, env=environment(TERM="xterm", COLUMNS="100"),
     )  # fmt: skip
     os.close(other_end)

@@ -140,7 +140,7 @@ def test_what_nobody_foresaw_ends_the_run_with_a_sentence(browse, server, pictur
         page.locator("#learn").click()
         page.locator("#learn-status [role=alert]", has_text=alert).wait_for()
         page.locator("#learn:enabled").wait_for()
-        session.operators["default"] = None
+        session.operators["staged"] = None
         page.get_by_role("tab", name="Look inside").click()
         page.locator("[role=alert]", has_text="Something unexpected went wrong (AttributeError)").wait_for()
     log = (tmp_path / "log").read_text()
