@@ -123,14 +123,8 @@ def pooled_step(
     down = stride[0]
     rows, columns = positions(image.shape[0], down), positions(image.shape[1], stride[1])
     bands = [range(first, min(first + BAND, rows)) for first in range(0, rows, BAND)]
-    arrays = (
-        atoms,
-        np.ascontiguousarray(atoms.T),
-        own,
-        np.ascontiguousarray(pools.T),
-        np.ascontiguousarray(shares.T),
-        floors,
-    )
+    transposed, pooling, sharing = (np.ascontiguousarray(array.T) for array in (atoms, pools, shares))
+    arrays = atoms, transposed, own, pooling, sharing, floors
     change = np.zeros([(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)], np.float32)
 
     def work(band: range) -> Single:

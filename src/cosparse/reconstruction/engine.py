@@ -170,9 +170,7 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
 
     image, stride = np.array(problem.start, np.float32), (problem.plan.stride, problem.plan.stride)
     count, taken = len(problem.steps), 0
-    level = np.float32(
-        image.mean(dtype=float)
-    )  # the atoms are blind to it, but for rounding: white stays white without
+    level = np.float32(image.mean(dtype=float))  # the atoms are blind to it but for rounding, which steps would enlarge
     with one_blas_thread():
         for step in problem.steps:
             if watch.stopped:

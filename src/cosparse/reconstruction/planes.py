@@ -22,7 +22,7 @@ _BACK = np.linalg.inv(OPPONENT.astype(float)).astype(np.float32)
 GAINS = tuple(float(np.linalg.norm(row)) for row in OPPONENT)
 
 FAR = 8.0  # data ranges: what spreads further was most likely given in other units
-OFF = 4.0  # data ranges: values further from zero lose bits in float32, and are shifted first
+OFF = 1.0  # data ranges: values further from zero lose bits in float32, and are shifted first
 
 
 @dataclass(frozen=True)
