@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cosparse.kernels.threads import limit_threads
     from cosparse.learning import LearnProgress, LearnResult, learn_operator
     from cosparse.metrics import psnr, ssim
+    from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian
     from cosparse.operator import AnalysisOperator, load_operator
     from cosparse.optimize import Settings, Stop
     from cosparse.patches import sample_patches
@@ -40,6 +41,7 @@ _HOMES = {
     "kernels.threads": "limit_threads",
     "learning": "LearnProgress LearnResult learn_operator",
     "metrics": "psnr ssim",
+    "noise": "Correlated Gaussian Map Noise PoissonGaussian",
     "operator": "AnalysisOperator load_operator",
     "optimize": "Settings Stop",
     "patches": "sample_patches",
@@ -52,10 +54,11 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 _MODULES = ("images", "testing", "baselines", "cluster")
 
 __all__ = [
-    "AnalysisOperator", "LearnProgress", "LearnResult", "Penalty", "Plan", "Prior", "Problem", "Progress",
-    "Reconstruction", "RefineProgress", "RefineResult", "Settings", "Solution", "Stage", "Stop", "__version__",
-    "deblur", "denoise", "estimate_sigma", "inpaint", "learn_operator", "limit_threads", "load_operator", "psnr",
-    "reconstruct", "refine_operator", "sample_patches", "solve", "ssim", "upscale",
+    "AnalysisOperator", "Correlated", "Gaussian", "LearnProgress", "LearnResult", "Map", "Noise", "Penalty", "Plan",
+    "PoissonGaussian", "Prior", "Problem", "Progress", "Reconstruction", "RefineProgress", "RefineResult", "Settings",
+    "Solution", "Stage", "Stop", "__version__", "deblur", "denoise", "estimate_sigma", "inpaint", "learn_operator",
+    "limit_threads", "load_operator", "psnr", "reconstruct", "refine_operator", "sample_patches", "solve", "ssim",
+    "upscale",
 ]  # fmt: skip
 
 

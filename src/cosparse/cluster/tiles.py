@@ -198,7 +198,7 @@ def check_values(work: Assignment, pixels: Array, missing: Array | None) -> None
         raise ValueError("mask: all pixels are missing; nothing is known to start from")
     if seen.dtype.kind not in "bu":
         working, caller = open_image(seen[None], work.options["data_range"], None)
-        refuse_far(working[~np.isnan(working)], caller, work.options.get("sigma"))
+        refuse_far(working[~np.isnan(working)], caller, caller.scale(work.options.get("sigma") or 0.0))
 
 
 def examine(work: Assignment, pixels: Array, missing: Array | None, alone: bool) -> Found:

@@ -2,7 +2,7 @@
 
 from cosparse.reconstruction.engine import Solution, solve
 from cosparse.reconstruction.general import Reconstruction, reconstruct
-from cosparse.reconstruction.noise import estimate_sigma
+from cosparse.reconstruction.noise_level import estimate_sigma
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.stages import Plan, Stage

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.io.values import checked_range
 from cosparse.keywords import keywords_of, settled
+from cosparse.noise import level
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
 from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.engine import Solution, solve
 from cosparse.reconstruction.measurement import dot_gap
-from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.stages import Quality, as_refined, checked_quality, last_settings, plan
@@ -169,7 +169,7 @@ def reconstruct(
     given = settled(reconstruct, Measured, options)
     asked = None if given.bounds == "auto" else stated(given.bounds)
     A, data, shape = _checked(y, A, shape, given.adjoint_tolerance)
-    scale, noise = 255.0 / checked_range(np.dtype(float), given.data_range, "data_range"), checked(sigma)
+    scale, noise = 255.0 / checked_range(np.dtype(float), given.data_range, "data_range"), level(sigma)
     data = data * data.real.dtype.type(scale)
     first = first_image(A, data, shape) if given.start is None else _started(given.start, scale, shape)
     _refuse_far(first, float(given.data_range))

@@ -106,13 +106,13 @@ def open_image(
     return np.ascontiguousarray(caller.paged(working)), caller
 
 
-def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float | None) -> None:
+def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float) -> None:
     """Refuse values on 0..255 of which nearly all spread far beyond it: their data_range was forgotten.
 
-    How they spread, not where they lie: a constant may be added to every value. Noise that was stated may spread them
-    too, but hardly beyond the data range.
+    How they spread, not where they lie: a constant may be added to every value. Noise of sigma may spread them too, but
+    hardly beyond the data range.
     """
-    limit = 255 * FAR + 6 * min(caller.scale(sigma or 0.0), 255.0)
+    limit = 255 * FAR + 6 * min(sigma, 255.0)
     if values.size == 0 or not float(values.max()) - float(values.min()) > limit:
         return
     some = values.reshape(-1)[:: max(1, values.size // 100_000)]

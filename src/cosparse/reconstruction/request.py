@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import settled
+from cosparse.noise import Gaussian, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.measurement import USUAL
-from cosparse.reconstruction.noise import page_levels
+from cosparse.reconstruction.noise_level import page_noises, stated_noise, typical_level
 from cosparse.reconstruction.planes import (
     Caller,
     Channel,
@@ -29,6 +30,7 @@ from cosparse.reconstruction.planes import (
 )  # fmt: skip
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.second_pass import filter_groups, parts_of
+from cosparse.reconstruction.stabilisation import Stabilisation
 from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
 
@@ -36,6 +38,7 @@ from cosparse.reconstruction.watch import Callback, Watch
 class RepairKeywords(TypedDict, total=False):
     """Keywords of every task as type checkers and editors see them: the fields of Repairing."""
 
+    noise: Noise | None
     bounds: Bounds
     data_range: float | None
     channel_axis: int | None
@@ -56,6 +59,7 @@ class Common(RepairKeywords, total=False):
 class Repairing:
     """What every task takes: how its array is laid out, and who is told; :func:`denoise` says what each means."""
 
+    noise: Noise | None = None
     bounds: Bounds = "auto"
     data_range: float | None = None
     channel_axis: int | None = None
@@ -80,12 +84,13 @@ class Asked:
     operator: AnalysisOperator
     quality: str
     weight: float | None  # like the operator and the quality, as the caller of the task said
-    sigma: float  # the noise of the page
+    sigma: float  # the noise of the page: one number for all of it
     gaps: NDArray[np.bool_] | None = None  # (h, w), of inpainting: what is missing
     trust: Plane | None = None  # of inpainting: how much each known pixel counts
     factor: int = 1  # of upscaling
     kernel: Any = USUAL  # of upscaling: what the small image was made by, a name or an array
     measure: Any = None  # of deblurring: a LinearOperator
+    noise: Noise | None = None  # what kind of noise, on 0..255, if it is not white and the same everywhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +122,7 @@ class Request:
     second_pass: Grouping | None = None
     larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
+    stabilised: Stabilisation | None = None  # how the pages were made to have white noise, if they were
     callback: Callback = None  # who is told of iterations
 
     @classmethod
@@ -124,7 +130,7 @@ class Request:
         cls,
         pose: Callable[[Channel, Asked], Problem],
         image: ArrayLike,
-        sigma: float | None,
+        sigma: ArrayLike | None,
         given: Mapping[str, Any],
         known: NDArray[np.bool_] | None = None,
     ) -> Request:
@@ -140,14 +146,26 @@ class Request:
         seen = pages if known is None else pages[known]
         if known is not None and np.isnan(seen).any():
             raise ValueError("image: holds NaN or infinity in pixels that the mask calls known; mark them as missing")
-        levels = page_levels(pages, caller, sigma)
+        noises = page_noises(pages, caller, stated_noise(sigma, options.noise))
+        levels = [typical_level(noise) for noise in noises]
         if not options.part:
-            refuse_far(seen, caller, sigma)
+            refuse_far(seen, caller, max(levels, default=0.0))
         limits = page_bounds(pages, caller, options.bounds, levels, known)
         asked = Asked(as_refined(chosen_operator(options.operator)), options.quality, options.weight, 0.0)
-        return cls(
-            pose, pages, caller, [replace(asked, sigma=level) for level in levels], limits, callback=options.callback
-        )
+        each: list[Asked | None] = [
+            replace(asked, sigma=level, noise=None if isinstance(noise, Gaussian) else noise)
+            for level, noise in zip(levels, noises, strict=True)
+        ]
+        return cls(pose, pages, caller, each, limits, callback=options.callback)
+
+    def with_white_noise(self) -> Request:
+        """With photon noise made white by a root of every value: for tasks that know of nothing but pixels."""
+        noise = next((asked.noise for asked in self.asked if asked is not None), None)
+        if not isinstance(noise, PoissonGaussian):
+            return self
+        stabilised = Stabilisation(noise)
+        asked = [asked and replace(asked, sigma=stabilised.sigma, noise=None) for asked in self.asked]
+        return replace(self, pages=stabilised.forward(self.pages), asked=asked, stabilised=stabilised)
 
     @property
     def sigmas(self) -> tuple[float, ...]:
@@ -170,8 +188,18 @@ class Request:
         return result if self.finish is None else self.finish(result)
 
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
-        bounds = self.limits[number]
-        return take_apart(self.pages[number], bounds and self.caller.working_bounds(bounds))
+        limits = self.limits[number]
+        bounds = limits and self.caller.working_bounds(limits)
+        if self.stabilised is None:
+            return take_apart(self.pages[number], bounds)
+        channels, join = take_apart(self.pages[number], None)
+        back = self.stabilised.back
+
+        def joined(planes: list[Plane]) -> Plane:
+            page = back(join(planes))
+            return page if bounds is None else page.clip(*bounds)
+
+        return channels, joined
 
     def _repaired(self, number: int, watch: Watch, descend: Descend) -> Plane:
         asked = self.asked[number]

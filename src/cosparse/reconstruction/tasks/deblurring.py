@@ -22,7 +22,7 @@ def deblur(
     image: ArrayLike,
     kernel: ArrayLike | str,
     *,
-    sigma: float | None = None,
+    sigma: ArrayLike | None = None,
     border: str = "replicate",
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
@@ -101,7 +101,7 @@ def request(
     image: ArrayLike,
     kernel: ArrayLike | str,
     *,
-    sigma: float | None = None,
+    sigma: ArrayLike | None = None,
     border: str = "replicate",
     **given: Unpack[Common],
 ) -> Request:

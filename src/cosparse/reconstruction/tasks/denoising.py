@@ -21,7 +21,7 @@ from cosparse.trained_steps import TrainedSteps
 @keywords_of(Repairing)
 def denoise(
     image: ArrayLike,
-    sigma: float | None = None,
+    sigma: ArrayLike | None = None,
     *,
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
@@ -103,9 +103,11 @@ def pose(channel: Channel, asked: Asked) -> Problem:
 
 
 @keywords_of(Options)
-def request(image: ArrayLike, sigma: float | None = None, *, grouping: bool = True, **given: Unpack[Common]) -> Request:
+def request(
+    image: ArrayLike, sigma: ArrayLike | None = None, *, grouping: bool = True, **given: Unpack[Common]
+) -> Request:
     """What :func:`denoise` is asked for."""
-    request = Request.of(pose, image, sigma, given)
+    request = Request.of(pose, image, sigma, given).with_white_noise()
     untouched = np.array([asked is None or asked.sigma == 0 for asked in request.asked])
 
     def finish(result: NDArray[Any]) -> NDArray[Any]:

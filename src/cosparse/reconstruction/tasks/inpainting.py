@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
@@ -23,7 +22,7 @@ def inpaint(
     image: ArrayLike,
     mask: ArrayLike | None = None,
     *,
-    sigma: float = 0.0,
+    sigma: ArrayLike = 0.0,
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
@@ -105,14 +104,14 @@ def request(
     image: ArrayLike,
     mask: ArrayLike | None = None,
     *,
-    sigma: float = 0.0,
+    sigma: ArrayLike = 0.0,
     grouping: bool = True,
     **given: Unpack[Common],
 ) -> Request:
     """What :func:`inpaint` is asked for."""
     visible, hidden, missing = _hidden(image, mask, given.get("channel_axis"), given.get("alpha", False))
     gaps = missing.reshape(-1, *missing.shape[-2:])
-    request = Request.of(pose, visible, checked(sigma), given, known=~gaps)
+    request = Request.of(pose, visible, sigma, given, known=~gaps).with_white_noise()
     request.pages[gaps] = 0
 
     def ask(asked: Asked | None, own: NDArray[np.bool_]) -> Asked | None:
@@ -127,7 +126,7 @@ def request(
         request,
         asked=list(map(ask, request.asked, gaps)),
         second_pass=GROUPING["inpaint"][given.get("quality", "balanced")] if grouping else None,
-        finish=None if sigma else finish,
+        finish=None if any(asked and asked.sigma for asked in request.asked) else finish,
     )
 
 

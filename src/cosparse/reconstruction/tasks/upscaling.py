@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.noise import checked
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import checked_kernel
@@ -25,7 +24,7 @@ def upscale(
     factor: int,
     *,
     kernel: ArrayLike | str = measurement.USUAL,
-    sigma: float = 0.0,
+    sigma: ArrayLike = 0.0,
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
@@ -108,13 +107,13 @@ def request(
     factor: int,
     *,
     kernel: ArrayLike | str = measurement.USUAL,
-    sigma: float = 0.0,
+    sigma: ArrayLike = 0.0,
     **given: Unpack[Common],
 ) -> Request:
     """What :func:`upscale` is asked for."""
     if isinstance(factor, bool) or factor not in (2, 3, 4):
         raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
-    request = Request.of(pose, image, checked(sigma), given)
+    request = Request.of(pose, image, sigma, given)
     made_by = _checked(kernel, tuple(int(factor) * side for side in request.pages.shape[1:3]))
 
     def larger(plane: Plane) -> Plane:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level
 from cosparse.reconstruction.planes import Caller, Pages, Plane, open_image
 
 
@@ -47,11 +48,49 @@ def estimate_sigma(
     return float(np.mean([_page_level(page) for page in working])) * caller.data_range / 255.0
 
 
-def page_levels(working: Pages, caller: Caller, sigma: float | None) -> list[float]:
+def page_noises(working: Pages, caller: Caller, noise: Noise | None) -> list[Noise]:
     """The noise of every page on 0..255, given or estimated."""
+    if noise is None:
+        return [Gaussian(_page_level(page)) for page in working]
+    at_work = noise.scaled(255.0 / caller.data_range, caller.offset)
+    if not isinstance(at_work, Map):
+        return [at_work] * len(working)
+    return [Map(one) for one in _laid_out(at_work.sigma, working, caller)]
+
+
+def _laid_out(sigma: NDArray[np.float32], working: Pages, caller: Caller) -> NDArray[np.float32]:
+    """A map of noise levels as the pages are: (n, h, w[, channels])."""
+    if sigma.shape == working.shape[1:3]:
+        return np.broadcast_to(sigma, (len(working), *sigma.shape))
+    if sigma.shape != caller.shape:
+        raise ValueError(
+            f"sigma: a map of noise levels has the image's shape {caller.shape}, or that of its pixels "
+            f"{working.shape[1:3]}; got {sigma.shape}"
+        )
+    return caller.paged(sigma)
+
+
+def typical_level(noise: Noise) -> float:
+    """One number for a page's noise, on 0..255: the root of its mean variance."""
+    if isinstance(noise, Map):
+        return float(np.sqrt(np.mean(noise.sigma**2, dtype=float)))
+    if isinstance(noise, PoissonGaussian):
+        return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
+    assert isinstance(noise, Gaussian | Correlated)
+    return noise.sigma
+
+
+def stated_noise(sigma: object, noise: Noise | None) -> Noise | None:
+    """What a task was told: a number, a map or a model. None leaves it to be estimated."""
+    if noise is not None:
+        if not isinstance(noise, Noise):
+            raise ValueError(f"noise: expected a model such as cosparse.Gaussian(sigma), got {noise!r}")
+        if sigma is not None and not np.array_equal(np.asarray(sigma, object), 0):
+            raise ValueError("sigma, noise: say how noisy the image is by one of them")
+        return noise
     if sigma is None:
-        return [_page_level(page) for page in working]
-    return [caller.scale(checked(sigma))] * len(working)
+        return None
+    return Gaussian(level(sigma)) if np.ndim(sigma) == 0 else Map(np.asarray(sigma))  # type: ignore[arg-type]
 
 
 def _page_level(page: NDArray[np.float32]) -> float:
@@ -73,14 +112,3 @@ def _finest_wavelets(plane: Plane) -> float:
     details = np.abs(pywt.dwtn(plane, "db2")["dd"])
     details = details[details > 0]
     return float(np.median(details)) / 0.6744897501960817 if details.size else 0.0
-
-
-def checked(sigma: float) -> float:
-    """A noise level as a number that is not negative."""
-    try:
-        level = float(sigma)
-    except (TypeError, ValueError):
-        level = -1.0
-    if not 0 <= level < np.inf:
-        raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
-    return level
