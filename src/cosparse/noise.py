@@ -216,6 +216,8 @@ class Correlated(Noise):
             raise ValueError(f"{name}: expected a finite array of two axes that is not all zero, got {values.shape}")
         if name == "psd" and (values < 0).any():
             raise ValueError("psd: holds negative numbers; a power spectrum has none")
+        if name == "psd":
+            values += np.roll(values[::-1, ::-1], 1, axis=(0, 1))  # both ways, as of every real picture
         values /= values.mean() if name == "psd" else np.linalg.norm(values)
         values.flags.writeable = False
         object.__setattr__(self, name, values)
