@@ -39,6 +39,8 @@ class RepairKeywords(TypedDict, total=False):
     """Keywords of every task as type checkers and editors see them: the fields of Repairing."""
 
     noise: Noise | None
+    luma: float
+    chroma: float
     bounds: Bounds
     data_range: float | None
     channel_axis: int | None
@@ -60,6 +62,8 @@ class Repairing:
     """What every task takes: how its array is laid out, and who is told; :func:`denoise` says what each means."""
 
     noise: Noise | None = None
+    luma: float = 1.0
+    chroma: float = 1.0
     bounds: Bounds = "auto"
     data_range: float | None = None
     channel_axis: int | None = None
@@ -123,6 +127,8 @@ class Request:
     larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
     stabilised: Stabilisation | None = None  # how the pages were made to have white noise, if they were
+    strengths: tuple[float, float] = (1.0, 1.0)  # how much of the noise of luma and of chroma is removed
+    blends: bool = False  # whether less than all of it is so by mixing result and image: then the grain stays natural
     callback: Callback = None  # who is told of iterations
 
     @classmethod
@@ -156,7 +162,8 @@ class Request:
             replace(asked, sigma=level, noise=None if isinstance(noise, Gaussian) else noise)
             for level, noise in zip(levels, noises, strict=True)
         ]
-        return cls(pose, pages, caller, each, limits, callback=options.callback)
+        strengths = _strength("luma", options.luma), _strength("chroma", options.chroma)
+        return cls(pose, pages, caller, each, limits, callback=options.callback, strengths=strengths)
 
     def with_white_noise(self) -> Request:
         """With photon noise made white by a root of every value: for tasks that know of nothing but pixels."""
@@ -190,9 +197,13 @@ class Request:
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
         limits = self.limits[number]
         bounds = limits and self.caller.working_bounds(limits)
+        channels, join = take_apart(self.pages[number], None if self.stabilised else bounds)
+        channels = [
+            replace(channel, gain=channel.gain * (max(strength, 1.0) if self.blends else strength))
+            for channel, strength in zip(channels, self._strength_of(channels), strict=True)
+        ]
         if self.stabilised is None:
-            return take_apart(self.pages[number], bounds)
-        channels, join = take_apart(self.pages[number], None)
+            return channels, join
         back = self.stabilised.back
 
         def joined(planes: list[Plane]) -> Plane:
@@ -200,6 +211,19 @@ class Request:
             return page if bounds is None else page.clip(*bounds)
 
         return channels, joined
+
+    def _strength_of(self, channels: list[Channel]) -> list[float]:
+        """Of every channel: three are luma and two of chroma, of other numbers all are like luma."""
+        luma, chroma = self.strengths
+        return [luma, chroma, chroma] if len(channels) == 3 else [luma] * len(channels)
+
+    def _blended(self, channels: list[Channel], planes: list[Plane]) -> list[Plane]:
+        """Some of what was taken away put back, where not all of the noise is to be removed."""
+        parts = [min(strength, 1.0) if self.blends else 1.0 for strength in self._strength_of(channels)]
+        return [
+            plane if part == 1 else channel.plane + np.float32(part) * (plane - channel.plane)
+            for channel, plane, part in zip(channels, planes, parts, strict=True)
+        ]
 
     def _repaired(self, number: int, watch: Watch, descend: Descend) -> Plane:
         asked = self.asked[number]
@@ -223,10 +247,18 @@ class Request:
             watch.parts = parts if i == len(problems) - 1 else 0
             planes[i] = solve(problem, watch=watch, descend=descend).image
         if self.second_pass is None or watch.stopped:
-            return join(planes)
+            return join(self._blended(channels, planes))
         known = None if asked.gaps is None else ~asked.gaps
 
         def report(number: int, now: list[Plane]) -> bool:
             return watch.part(number, now[-1], lambda point: shown(now))
 
-        return join(filter_groups(channels, planes, asked.sigma, self.second_pass, report, known))
+        planes = filter_groups(channels, planes, asked.sigma, self.second_pass, report, known)
+        return join(self._blended(channels, planes))
+
+
+def _strength(name: str, given: float) -> float:
+    """How much of the noise to remove: 1 is all of it, above are those who like it smoother."""
+    if not 0 <= given <= 10:
+        raise ValueError(f"{name}: a strength between 0, which removes nothing, and 10, got {given!r}; 1 is usual")
+    return float(given)

@@ -51,6 +51,10 @@ def deblur(
         lambda, a factor on the operator's own weights, instead of the one chosen from sigma.
     quality : {"fast", "balanced", "best"}
         How much effort.
+    noise : Noise, optional
+        Instead of sigma: what kind of noise it is, as :class:`cosparse.PoissonGaussian`. See docs/noise.md.
+    luma, chroma : float
+        Factors on the noise of brightness and of colour: how much of it to remove.
     bounds : "auto", None or (low, high)
         Between which values the result lies, in the image's units, see :func:`denoise`.
     data_range : float, optional

@@ -29,7 +29,7 @@ def denoise(
     grouping: bool = True,
     **more: Unpack[RepairKeywords],
 ) -> NDArray[Any]:
-    """Remove Gaussian noise.
+    """Remove noise.
 
     With an operator that has trained steps, as the one that is taken if none is named, takes those: see
     :class:`cosparse.trained_steps.TrainedSteps`. With any other, or if a `weight` is given, minimises the paper's
@@ -44,8 +44,9 @@ def denoise(
     ----------
     image : array
         (h, w), pages of it (..., h, w), or either with a channel axis; uint8, uint16 or float.
-    sigma : float, optional
-        Standard deviation of the noise in the image's own units; estimated if not given, for every page of a stack.
+    sigma : float or array, optional
+        Standard deviation of the noise in the image's own units, or a map of it: (h, w), or of the image's shape.
+        Estimated if not given, for every page of a stack.
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name or an operator file. "default" has no steps: its results are minimisers.
     weight : float, optional
@@ -55,6 +56,11 @@ def denoise(
     grouping : bool
         False returns what the steps give, or the minimiser of the energy, without the second pass over groups of
         similar patches; after the steps of "fast" there is none.
+    noise : Noise, optional
+        Instead of sigma: what kind of noise it is, as :class:`cosparse.PoissonGaussian`. See docs/noise.md.
+    luma, chroma : float
+        How much of the noise of brightness and of colour to remove: 1 is all of it, 0.5 leaves half as grain, 2 takes
+        the noise for twice as strong.
     bounds : "auto", None or (low, high)
         Between which values the result lies, in the image's units; None on one side of a pair leaves it open. "auto":
         what the type of whole numbers can hold; for floats 0 and `data_range` if the image lies there but for its
@@ -121,6 +127,7 @@ def request(
         asked=[asked if asked and asked.sigma else None for asked in request.asked],
         second_pass=rules.get(given.get("quality", "balanced")) if grouping else None,
         finish=finish if as_it_came else None,
+        blends=True,
     )
 
 

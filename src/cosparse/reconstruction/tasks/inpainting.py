@@ -54,6 +54,10 @@ def inpaint(
         How much effort.
     grouping : bool
         False returns the minimiser of the energy, without the second pass over groups of similar patches.
+    noise : Noise, optional
+        Instead of sigma: what kind of noise it is, as :class:`cosparse.PoissonGaussian`. See docs/noise.md.
+    luma, chroma : float
+        Factors on the noise of brightness and of colour: how much of it to remove.
     bounds : "auto", None or (low, high)
         Between which values filled pixels lie, in the image's units, see :func:`denoise`.
     data_range : float, optional
