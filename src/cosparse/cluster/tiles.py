@@ -19,7 +19,6 @@ from cosparse.cluster.sampling import Cell, Sample
 from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
 from cosparse.io.values import checked_range
 from cosparse.reconstruction.bounds import Extremes
-from cosparse.reconstruction.chroma import REACH
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.psf import named_kernel
@@ -165,9 +164,8 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     problems = request.problems()  # whose strides do not depend on the noise
     strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in problems]
     unit = math.lcm(*strides, task.unit, second.step if second else 1)
-    # A trained step looks exactly as far as a patch reaches.
-    steps = max((1 + problem.half) * len(problem.steps) for problem in problems) * (max(patch) - 1)
-    looks = max(task.reach * max(patch), steps) + (REACH if any(problem.half for problem in problems) else 0)
+    # A trained step looks exactly as far as a patch reaches; at half the size further, but what is there counts little.
+    looks = max(task.reach * max(patch), max(len(problem.steps) for problem in problems) * (max(patch) - 1))
     pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
     # Similar patches from further off count for little.
     more = 2 * second.passes * second.size if second else 0

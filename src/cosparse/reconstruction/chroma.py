@@ -7,8 +7,6 @@ import numpy as np
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.stages import TABLE
 
-REACH = 10  # pixels: how far :func:`brought_up` looks; the bilinear one 2, each window 2 or 4
-
 
 def halved(plane: Plane) -> Plane:
     """The means of 2 x 2 pixels, in which white noise has half its standard deviation; odd sides are continued."""
@@ -30,8 +28,8 @@ def brought_up(smalls: list[Plane], luma: Plane, channels: list[Channel], sigma:
 
     References
     ----------
-    K. He, J. Sun, X. Tang: Guided Image Filtering. IEEE Transactions on Pattern Analysis and Machine Intelligence 35(6),
-    2013.
+    K. He, J. Sun, X. Tang: Guided Image Filtering. IEEE Transactions on Pattern Analysis and Machine Intelligence
+    35(6), 2013.
     """
     if not smalls:
         return []
@@ -39,7 +37,7 @@ def brought_up(smalls: list[Plane], luma: Plane, channels: list[Channel], sigma:
     small = halved(luma)
     mean = _mean(small, rule["window"])
     spread = _mean(small * small, rule["window"]) - mean * mean
-    inverse = 1 / (spread.clip(0) + np.float32(rule["ridge"]))
+    inverse = np.float32(1) / (spread.clip(0) + np.float32(rule["ridge"]))
     detail = luma - _up(small, luma.shape)
     found = []
     for plane, channel in zip(smalls, channels, strict=True):
@@ -56,7 +54,7 @@ def _own_detail(rest: Plane, variance: float) -> Plane:
     mean = halved(rest)
     energy = _mean(halved(rest * rest) - mean * mean, rule["detail"])
     noise = np.float32(0.75 * rule["excess"] * variance)  # of four pixels, their mean keeps a quarter
-    part = 1 - noise / np.maximum(energy, noise)
+    part = np.float32(1) - noise / np.maximum(energy, noise)
     # Block by block, as the means are.
     return _blocks(part, rest.shape) * (rest - _blocks(mean, rest.shape))
 
