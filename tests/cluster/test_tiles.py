@@ -111,6 +111,23 @@ def test_tiles_of_upscaling_look_at_the_same_phases(scene, factor, kernel):
     assert len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", [30, None], ids=["given", "estimated"])
+@pytest.mark.parametrize("quality", ["fast", "balanced"])
+def test_tiles_have_the_halves_of_chroma_where_the_whole_has(scene, quality, sigma):
+    """Half the size doubles the lattice of the steps, and what they look at; also where the noise is not yet known."""
+    pixels = np.clip(noisy(colour(scene), 30), 0, 255).astype(np.uint8)
+    options = {"quality": quality, "sigma": sigma}
+    work, request = assign("denoise", options, False, Layout((), pixels.shape[:2], 3), pixels.dtype)
+    grid, found = divided(work, request, pixels.shape[:2], 112, None), examine(work, pixels, None, alone=False)
+    whole = cosparse.denoise(pixels, channel_axis=-1, **options)
+    assert any(problem.half for problem in request.problems())
+    result = np.zeros_like(whole)
+    for cell in grid.cells:
+        result[grid.target(cell)] = repair_tile((work, grid, found), pixels[grid.region(cell)], None, cell)
+    assert len(grid.cells) > 1 and rms(result, whole) < 0.05
+
+
 def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path):
     """Few samples, as of a picture larger than all of them: near the whole's result, and the same on both sides."""
     few = Sampling(whole=4, held=4, samples=4)

@@ -17,6 +17,7 @@ from cosparse.cluster.connection import on_worker
 from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
 from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
+from cosparse.io.values import checked_range
 from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
@@ -97,8 +98,8 @@ def assign(
     work = Assignment(task, options, layout.channels is not None)
     side = 64 + max(np.shape(options.get("kernel", ())), default=0)
     gap = np.eye(side, dtype=bool) if masked else None
-    # Without noise there may be nothing to do.
-    noisy = work.knowing(sigma=options.get("sigma") or 1.0)
+    # Without noise there may be nothing to do; where it is still to be estimated, in much of it tiles look furthest.
+    noisy = work.knowing(sigma=options.get("sigma") or checked_range(dtype, options.get("data_range"), "image"))
     request = noisy.request(np.zeros((side, side, *layout.last), dtype), gap)
     assert request.asked[0] is not None
     return work.knowing(operator=request.asked[0].operator, data_range=request.caller.data_range), request
@@ -160,11 +161,11 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     """
     task, second = TASKS[work.task], request.second_pass
     patch = work.options["operator"].patch_shape
-    problem = request.problems()[0]
-    stride = problem.plan.stride  # which does not depend on the noise
-    unit = math.lcm(min(stride, *patch), task.unit, second.step if second else 1)
-    # A trained step looks exactly as far as a patch reaches.
-    looks = max(task.reach * max(patch), len(problem.steps) * (max(patch) - 1))
+    problems = request.problems()  # whose strides do not depend on the noise
+    strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in problems]
+    unit = math.lcm(*strides, task.unit, second.step if second else 1)
+    # A trained step looks exactly as far as a patch reaches; at half the size further, but what is there counts little.
+    looks = max(task.reach * max(patch), max(len(problem.steps) for problem in problems) * (max(patch) - 1))
     pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
     # Similar patches from further off count for little.
     more = 2 * second.passes * second.size if second else 0

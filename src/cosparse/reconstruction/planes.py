@@ -27,11 +27,13 @@ OFF = 1.0  # data ranges: values further from zero lose bits in float32, and are
 
 @dataclass(frozen=True)
 class Channel:
-    """One grey plane: its pixels, how its noise relates to the image's, and its bounds if it has any."""
+    """One grey plane: its pixels, how its noise relates to the image's, its bounds if it has any, and whether it is one
+    of two opponent colours beside luma."""
 
     plane: Plane
     gain: float = 1.0
     bounds: Pair | None = None
+    chroma: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,5 +200,5 @@ def take_apart(
         return channels, lambda planes: within(np.stack(planes, axis=-1))
     opponents = np.moveaxis(page @ OPPONENT.T, -1, 0)
     luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0], bounds)
-    chroma = [Channel(np.ascontiguousarray(opponents[i]), GAINS[i]) for i in (1, 2)]
+    chroma = [Channel(np.ascontiguousarray(opponents[i]), GAINS[i], chroma=True) for i in (1, 2)]
     return [luma, *chroma], lambda planes: within(np.stack(planes, axis=-1) @ _BACK.T)

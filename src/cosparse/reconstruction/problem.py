@@ -44,6 +44,9 @@ class Problem:
     steps : tuple of Step
         Of a staged operator: taken from the start one after the other, instead of minimising anything. The plan has no
         stages then.
+    half : bool
+        Whether it is posed for a plane of half the size: who solves it brings the result up, see
+        :func:`cosparse.reconstruction.chroma.brought_up`.
     """
 
     operator: AnalysisOperator
@@ -55,6 +58,7 @@ class Problem:
     free: NDArray[np.bool_] | None = None
     bounds: Pair | None = None
     steps: tuple[Step, ...] = ()
+    half: bool = False
 
     def energies(self) -> list[Energy]:
         """The energy of every stage."""

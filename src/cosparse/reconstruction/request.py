@@ -14,6 +14,7 @@ from cosparse.noise import Gaussian, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
+from cosparse.reconstruction.chroma import brought_up
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.noise_level import page_noises, stated_noise, typical_level
@@ -234,6 +235,12 @@ class Request:
         planes = [problem.start for problem in problems]
         offset = np.float32(self.caller.scale(self.caller.offset))
 
+        def whole(planes: list[Plane]) -> list[Plane]:
+            halves = [i for i, problem in enumerate(problems) if problem.half]
+            small, noisy = [planes[i] for i in halves], [channels[i] for i in halves]
+            found = dict(zip(halves, brought_up(small, planes[0], noisy, asked.sigma), strict=True))
+            return [found.get(i, plane) for i, plane in enumerate(planes)]
+
         def shown(planes: list[Plane]) -> Plane:
             return np.asarray(join(planes) + offset if offset else join(planes))
 
@@ -241,19 +248,20 @@ class Request:
         for i, problem in enumerate(problems):
 
             def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
-                return shown([*before, point, *after])
+                return shown(whole([*before, point, *after]))
 
             watch.plane, watch.planes, watch.view = i, len(problems), view
             watch.parts = parts if i == len(problems) - 1 else 0
             planes[i] = solve(problem, watch=watch, descend=descend).image
+        pilots = whole(planes)
         if self.second_pass is None or watch.stopped:
-            return join(self._blended(channels, planes))
+            return join(self._blended(channels, pilots))
         known = None if asked.gaps is None else ~asked.gaps
 
         def report(number: int, now: list[Plane]) -> bool:
             return watch.part(number, now[-1], lambda point: shown(now))
 
-        planes = filter_groups(channels, planes, asked.sigma, self.second_pass, report, known)
+        planes = filter_groups(channels, pilots, asked.sigma, self.second_pass, report, known)
         return join(self._blended(channels, planes))
 
 

@@ -29,7 +29,7 @@ class Progress:
     energy : float
         Of this plane.
     point : (h, w) array
-        The plane at work. On 0..255, except that opponent colours lie about 0.
+        The plane at work. On 0..255, except that opponent colours lie about 0, and in much noise have half the size.
     plane, planes, page, pages : int
         Which one it is, from 0, and how many there are.
     stage : int

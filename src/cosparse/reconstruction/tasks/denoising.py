@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.chroma import halved
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
-from cosparse.reconstruction.stages import GROUPING, Plan, Quality, plan
+from cosparse.reconstruction.stages import GROUPING, QUALITIES, TABLE, Plan, Quality, plan
 from cosparse.reconstruction.start import smoothed
 from cosparse.trained_steps import TrainedSteps
 
@@ -100,10 +101,12 @@ def denoise(
 def pose(channel: Channel, asked: Asked) -> Problem:
     """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y; or the steps of a staged operator, from y itself."""
     sigma = asked.sigma * channel.gain
-    steps = _steps(asked)
+    steps = _steps(asked, channel.chroma)
     if steps is not None:
+        half = channel.chroma and asked.sigma >= TABLE["chroma"]["half"][QUALITIES.index(asked.quality)]
+        plane, level = (halved(channel.plane), sigma / 2) if half else (channel.plane, sigma)
         none = Plan((), steps.stride)
-        return Problem(asked.operator, none, channel.plane, channel.plane, steps=tuple(steps.at(sigma)))
+        return Problem(asked.operator, none, plane, plane, steps=tuple(steps.at(level)), half=half)
     chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator)
     return Problem(asked.operator, chosen, smoothed(channel.plane, sigma), channel.plane, bounds=channel.bounds)
 
@@ -131,12 +134,13 @@ def request(
     )
 
 
-def _steps(asked: Asked | None) -> TrainedSteps | None:
+def _steps(asked: Asked | None, chroma: bool = False) -> TrainedSteps | None:
     """Those that the operator has for the quality, unless the energy is asked for by its weight."""
     if asked is None or asked.weight is not None:
         return None
-    steps = asked.operator.steps
-    return steps.get(f"denoise {asked.quality}", steps.get("denoise"))
+    steps, level = asked.operator.steps, QUALITIES.index(asked.quality)
+    quality = TABLE["chroma"]["steps"][level] if chroma else asked.quality
+    return steps.get(f"denoise {quality}", steps.get("denoise"))
 
 
 def _as_it_came(result: NDArray[Any], image: ArrayLike, untouched: NDArray[np.bool_], caller: Caller) -> NDArray[Any]:
