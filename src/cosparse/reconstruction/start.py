@@ -7,19 +7,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.noise import Map
 from cosparse.reconstruction.stages import TABLE, by_noise
 
 Plane = NDArray[np.float32]
 
 
-def smoothed(plane: Plane, sigma: float) -> Plane:
-    """A first guess nearer to the answer than the noisy image; saves a third of the iterations."""
+def smoothed(plane: Plane, sigma: float, noise: Map | None = None) -> Plane:
+    """A first guess nearer to the answer than the noisy image; saves a third of the iterations.
+
+    With a map of the noise, whose typical level is sigma: less where there is less, and less of what is noisier.
+    """
     from scipy.ndimage import gaussian_filter
 
     width = by_noise(TABLE["smoothed"]["width"], sigma)
     if width == 0:
         return plane
-    return np.asarray(gaussian_filter(plane, width, mode="nearest"), np.float32)
+    if noise is None:
+        return np.asarray(gaussian_filter(plane, width, mode="nearest"), np.float32)
+    precision = np.square(np.float32(sigma) / noise.sigma)
+    sums = gaussian_filter(plane * precision, width, mode="nearest")
+    mean = sums / gaussian_filter(precision, width, mode="nearest")
+    rule = TABLE["smoothed"]["width"]
+    part = np.interp(noise.sigma, rule["noise"], rule["value"]) / width
+    return np.asarray(plane + part.clip(0, 1) * (mean - plane), np.float32)
 
 
 def enlarge(plane: Plane, factor: int) -> Plane:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.local_noise import channel_noise
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
@@ -99,13 +100,15 @@ def denoise(
 
 def pose(channel: Channel, asked: Asked) -> Problem:
     """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y; or the steps of a staged operator, from y itself."""
-    sigma = asked.sigma * channel.gain
+    sigma, noise, levels = channel_noise(asked.sigma, asked.noise, channel)
     steps = _steps(asked)
     if steps is not None:
         none = Plan((), steps.stride)
-        return Problem(asked.operator, none, channel.plane, channel.plane, steps=tuple(steps.at(sigma)))
-    chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator)
-    return Problem(asked.operator, chosen, smoothed(channel.plane, sigma), channel.plane, bounds=channel.bounds)
+        taken = tuple(steps.at(sigma, levels))
+        return Problem(asked.operator, none, channel.plane, channel.plane, steps=taken, noise=noise)
+    chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator, levels=levels)
+    start = smoothed(channel.plane, sigma, noise)
+    return Problem(asked.operator, chosen, start, channel.plane, bounds=channel.bounds, noise=noise)
 
 
 @keywords_of(Options)
