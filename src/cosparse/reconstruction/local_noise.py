@@ -34,7 +34,8 @@ def of_channel(noise: Noise | None, channel: Channel) -> Map | None:
         return Map(noise.sigma * np.float32(channel.gain), typical=channel.gain * typical_level(noise))
     squares = np.square(np.asarray(channel.mixed, np.float32))
     strength = channel.gain / float(np.sqrt(squares.sum()))
-    level = strength * float(np.sqrt(np.square(np.broadcast_to(noise.typical or typical_level(noise), len(squares))) @ squares))
+    each = np.broadcast_to(noise.typical or typical_level(noise), len(squares))
+    level = strength * float(np.sqrt(np.square(each) @ squares))
     return Map(np.float32(strength) * np.sqrt(noise.sigma**2 @ squares), typical=level)
 
 
@@ -61,6 +62,16 @@ def relative_variance(noise: Map) -> Plane:
     return np.asarray(np.square(noise.sigma / np.float32(typical_level(noise))))
 
 
+def precision(noise: Map) -> Plane:
+    """(σ₀/σ)² of every pixel: how much its data count."""
+    return np.asarray(np.square(np.float32(typical_level(noise)) / noise.sigma))
+
+
+def enlarged(noise: Map, factor: int) -> Map:
+    """Of an image that was made `factor` times as large: every pixel's level in all that came of it."""
+    return Map(np.kron(noise.sigma, np.ones((factor, factor), np.float32)), typical=typical_level(noise))
+
+
 def _numbers(noise: Map, sigma: NDArray[np.floating] | np.floating) -> NDArray[np.intp]:
     """Of the nearest levels of an endless grid."""
-    return np.rint(np.log(np.asarray(sigma, float) / typical_level(noise)) / np.log(STEP)).astype(np.intp)
+    return np.asarray(np.rint(np.log(np.asarray(sigma, float) / typical_level(noise)) / np.log(STEP)), np.intp)

@@ -14,7 +14,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Euclidean, Settings
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
-from cosparse.reconstruction.local_noise import grid, patch_levels, relative_variance
+from cosparse.reconstruction.local_noise import grid, patch_levels, precision, relative_variance
 from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.stages import Plan, Stage, first_step
@@ -67,7 +67,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if self.noise is not None and self.trust is None and self.measure is None:
-            object.__setattr__(self, "trust", 1 / relative_variance(self.noise))
+            object.__setattr__(self, "trust", precision(self.noise))
 
     def energies(self) -> list[Energy]:
         """The energy of every stage."""

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
+from cosparse.noise import Map, PoissonGaussian
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.local_noise import channel_noise
+from cosparse.reconstruction.noise_level import LEAST, MOST
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
@@ -132,6 +134,26 @@ def request(
         finish=finish if as_it_came else None,
         blends=True,
     )
+
+
+def with_photon_map(asked_for: Request) -> Request:
+    """With photon noise as a map of the variances that a first, denoised estimate of the data has.
+
+    For tasks that see the pixels through a measurement, which a root of every value would not let be linear. A pixel
+    is taken to have a photon at least: an estimate of none would be believed without end.
+    """
+    noise = next((asked.noise for asked in asked_for.asked if asked is not None), None)
+    if not isinstance(noise, PoissonGaussian):
+        return asked_for
+    axis, pages = -1 if asked_for.pages.ndim == 4 else None, asked_for.pages
+    first = request(pages, noise=noise, quality="fast", bounds=None, data_range=255.0, channel_axis=axis, part=True)
+    means = np.maximum(first.run(), np.add(noise.offset, noise.gain))
+    levels = np.sqrt(noise.variance(means)).clip(LEAST, MOST)
+    maps = [
+        asked and replace(asked, noise=Map(page, typical=asked.sigma))
+        for asked, page in zip(asked_for.asked, levels, strict=True)
+    ]
+    return replace(asked_for, asked=maps)
 
 
 def _steps(asked: Asked | None) -> TrainedSteps | None:
