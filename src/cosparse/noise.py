@@ -82,6 +82,9 @@ class Map(Noise):
     sigma : array
         The standard deviation of every pixel, in the image's units: (h, w) for all pages and channels, or of the
         image's shape. Positive; where a pixel says nothing at all, inpaint it.
+    typical : float or array of one for each channel, optional
+        Of a map that is part of a larger one, as that of a tile: the root mean square of the whole, so that tiles are
+        repaired as the whole would be.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Map(Noise):
     """
 
     sigma: Array
+    typical: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         sigma = np.array(self.sigma, np.float32, order="C")
@@ -104,6 +108,12 @@ class Map(Noise):
             )
         sigma.flags.writeable = False
         object.__setattr__(self, "sigma", sigma)
+        if self.typical is None:
+            return
+        typical = np.asarray(self.typical, float)
+        if typical.ndim > 1 or not (np.isfinite(typical) & (typical > 0)).all():
+            raise ValueError(f"typical: must be a positive number, or one for each channel, got {self.typical!r}")
+        object.__setattr__(self, "typical", float(typical) if typical.ndim == 0 else tuple(map(float, typical)))
 
     def __repr__(self) -> str:
         low, high = float(self.sigma.min()), float(self.sigma.max())
@@ -115,7 +125,8 @@ class Map(Noise):
 
     def scaled(self, factor: float, shift: float = 0.0) -> Map:
         """In other units."""
-        return replace(self, sigma=self.sigma * np.float32(factor))
+        typical = None if self.typical is None else np.multiply(self.typical, factor)
+        return replace(self, sigma=self.sigma * np.float32(factor), typical=typical)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,6 +268,11 @@ class Correlated(Noise):
         white = np.random.default_rng(rng).standard_normal(values.shape)
         root = np.sqrt(self.spectrum((values.shape[-2], values.shape[-1])))
         return values + np.fft.ifft2(root * np.fft.fft2(white)).real
+
+
+def root_mean_square(sigma: Array, axis: tuple[int, ...] | None = None) -> Array:
+    """Of noise levels, over all axes or some."""
+    return np.asarray(np.sqrt(np.mean(np.square(sigma, dtype=float), axis=axis)))
 
 
 def level(sigma: Any) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cosparse.identity import digest
 
@@ -16,8 +16,22 @@ Single = NDArray[np.float32]
 REFERENCE_SIGMA = 25.0  # the noise at which all numbers stand as they are
 
 
+class Factors(NamedTuple):
+    """What the numbers of a step are multiplied by at each of some noise levels, a row each; and its pulls there."""
+
+    responses: Single
+    gains: Single
+    pools: Single
+    floors: Single
+    shares: Single
+    pulls: Single
+
+
 class Step(NamedTuple):
-    """One step at a given noise, as the kernels take it: see :func:`cosparse.kernels.reference.pooled_step`."""
+    """One step at a given noise, as the kernels take it: see :func:`cosparse.kernels.reference.pooled_step`.
+
+    `local` is what other levels of noise make of it, where it is not the same everywhere.
+    """
 
     atoms: Single
     own: Single
@@ -25,6 +39,7 @@ class Step(NamedTuple):
     shares: Single
     floors: Single
     pull: float
+    local: Factors | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,32 +156,49 @@ class TrainedSteps:
         words = f"{self.stride} {self.sigma[0]!r} {self.sigma[1]!r}"
         return digest([array.astype("<f4") for array in self.arrays().values()], words)
 
-    def at(self, sigma: float) -> list[Step]:
-        """The steps at noise sigma.
+    def at(self, sigma: float, levels: ArrayLike = ()) -> list[Step]:
+        """The steps at noise sigma, and what they are at other levels.
 
         With less or more noise than was trained for, they are those of the nearest that was, for the image times a
         factor that brings it there: as if the picture had more or less contrast. What rounding left of the atoms' means
         is taken off.
         """
-        nearest = min(max(sigma, self.sigma[0]), self.sigma[1])
-        x = np.float32(np.log(nearest / REFERENCE_SIGMA))
-        powers = np.array([x, x * x], np.float32)
-
-        def factor(exponents: Array) -> Array:
-            return np.asarray(np.exp(np.tensordot(powers, exponents, (0, 0))))
-
+        given = np.asarray(levels, float)
         found = []
         for t in range(len(self)):
-            scale = self.scale[t] * factor(self.scale_exponents[t]) * np.float32(nearest / sigma)
-            gain = np.float32(self.stride**2 / len(scale)) * factor(self.gain_exponents[t]) / scale**2
-            found.append(
-                Step(
-                    scale[:, None] * (self.atoms[t] - self.atoms[t].mean(axis=1, keepdims=True)),
-                    gain * self.own[t],
-                    factor(self.pool_exponents[t])[:, None] * self.pools[t],
-                    gain[:, None] * self.shares[t] * factor(self.share_exponents[t]),
-                    self.floors[t] * factor(self.floor_exponents[t]),
-                    float(self.pull[t] * factor(self.pull_exponents[t])),
-                )
+            scale, gain, pool, floor, share, pull = (factor[0] for factor in self._factors(t, np.array([sigma])))
+            gain = np.float32(self.stride**2 / len(scale)) * gain
+            step = Step(
+                scale[:, None] * (self.atoms[t] - self.atoms[t].mean(axis=1, keepdims=True)),
+                gain * self.own[t],
+                pool[:, None] * self.pools[t],
+                gain[:, None] * self.shares[t] * share,
+                self.floors[t] * floor,
+                float(pull),
             )
+            found.append(step._replace(local=self._local(t, sigma, given)) if given.size else step)
         return found
+
+    def _local(self, t: int, sigma: float, levels: Array) -> Factors:
+        """The numbers of a step at some levels, in proportion to those at noise sigma; but pulls as they are."""
+        here, there = self._factors(t, np.array([sigma])), self._factors(t, levels)
+        scale, gain, pool, floor, share = (
+            np.asarray(b / a, np.float32) for a, b in zip(here[:5], there[:5], strict=True)
+        )
+        return Factors(scale, gain, pool, floor, share, there[5])
+
+    def _factors(self, t: int, sigma: Array) -> tuple[Array, ...]:
+        """At each noise level: scales, gains over squared scales, factors on pools, floors and shares, and the pull."""
+        nearest = sigma.clip(*self.sigma)
+        x = np.log(nearest / REFERENCE_SIGMA).astype(np.float32)
+        powers = np.stack([x, x * x], axis=1)
+
+        def factor(exponents: Array) -> Array:
+            return np.asarray(np.exp(np.tensordot(powers, exponents, (1, 0))))
+
+        scale = self.scale[t] * factor(self.scale_exponents[t]) * (nearest / sigma).astype(np.float32)[:, None]
+        return (
+            scale, factor(self.gain_exponents[t]) / scale**2, factor(self.pool_exponents[t]),
+            factor(self.floor_exponents[t]), factor(self.share_exponents[t]),
+            self.pull[t] * factor(self.pull_exponents[t]),
+        )  # fmt: skip

@@ -88,6 +88,29 @@ def test_image_sparsity(k, shape, patch_stride, penalty, seed, data):
     assert_twins(fast, slow, responses.size, np.linalg.norm(terms))
 
 
+@given(k=st.integers(1, 9), shape=shapes, patch_stride=strided_patches(), penalty=penalties, seed=seeds, data=st.data())
+def test_image_sparsity_with_a_level_for_every_patch(k, shape, patch_stride, penalty, seed, data):
+    """Runs of equal levels, and none; scales that are powers of two, so that no response is rounded."""
+    patch, stride = patch_stride
+    atoms, image = whole_numbers(seed, (k, patch[0] * patch[1]), 8, 1 / 8), whole_numbers(seed + 1, shape, 100, 1)
+    rng, count = np.random.default_rng(seed), data.draw(st.sampled_from([1, 2, 5]))
+    extents = tuple(reference.positions(*pair) for pair in zip(shape, stride, strict=True))
+    levels = (
+        rng.integers(0, count, extents) if data.draw(st.booleans()) else np.indices(extents)[1] * count // extents[1]
+    )
+    local = reference.LocalWeights(levels, rng.random((count, k)), 2.0 ** rng.integers(-2, 3, (count, k)))
+    counted = data.draw(st.none() | st.tuples(*map(part_of, extents)))
+    arguments = patch, stride, penalty.code, penalty.nu, penalty.p, counted
+    single = reference.LocalWeights(levels, local.weights.astype(np.float32), local.scale.astype(np.float32))
+    fast = fused.image_sparsity(atoms, np.ones(k, np.float32), image, *arguments, single)
+    slow = reference.image_sparsity(atoms.astype(float), np.ones(k), image.astype(float), *arguments, local)
+    scale, weights = local.scale[levels], local.weights[levels]
+    responses = scale * reference.analyse(atoms.astype(float), image.astype(float), patch, stride)
+    slope = scale * reference.penalise(responses, *arguments[2:5])[1] * weights
+    terms = reference.synthesise(np.abs(atoms.astype(float)), np.abs(slope), shape, patch, stride)
+    assert_twins(fast, slow, responses.size, np.linalg.norm(terms))
+
+
 @pytest.mark.parametrize("penalty", [Penalty.log(0.1), Penalty.pnorm(nu=0.1)], ids=str)
 @pytest.mark.parametrize("stride", [(1, 1), (2, 2)])
 def test_image_sparsity_as_in_repair(photograph, penalty, stride):

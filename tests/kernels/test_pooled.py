@@ -50,6 +50,30 @@ def test_the_fused_step_and_its_reverse_are_their_definition(shape, stride, seed
         agree(fast, slow)
 
 
+@given(
+    shape=st.sampled_from([(1, 1), (3, 2), (9, 40), (70, 30)]),
+    stride=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    count=st.sampled_from([1, 4]),
+    seed=st.integers(0, 2**31),
+)
+def test_the_fused_step_with_a_level_for_every_patch_is_its_definition(shape, stride, count, seed):
+    """And that is a step of the numbers of that level, where all patches have the same one."""
+    parameters, image, _ = drawn(seed, shape)
+    rng = np.random.default_rng(seed)
+    extents = tuple(reference.positions(*pair) for pair in zip(shape, stride, strict=True))
+    tables = [rng.random((count, side)) + 0.5 for side in (5, 5, 2, 2, 2)]
+    local = reference.LocalGains(rng.integers(0, count, extents), *tables)
+    slow = reference.pooled_step(*parameters, FLOORS, image, PATCH, stride, local)
+    single = [array.astype(np.float32) for array in (*parameters, FLOORS, image)]
+    fast = pooled.pooled_step(*single, PATCH, stride, local)
+    np.testing.assert_allclose(fast, slow, rtol=1e-3, atol=3e-5 * max(1, np.abs(slow).max()))
+    if count == 1:
+        atoms, own, pools, shares = parameters
+        responses, gains, energies, floors, given = (table[0] for table in tables)
+        there = responses[:, None] * atoms, gains * own, energies[:, None] * pools, gains[:, None] * shares * given
+        np.testing.assert_allclose(slow, reference.pooled_step(*there, floors * FLOORS, image, PATCH, stride))
+
+
 @pytest.mark.parametrize("changed", [*NAMES, "image"])
 def test_the_reverse_is_the_gradient(changed):
     parameters, image, adjoint = drawn(3, (9, 11))

@@ -61,13 +61,25 @@ def test_every_pixel_is_seen(extent, size, data):
     assert folded.sum() == 3 * count * size
 
 
+@given(shape=shapes, patch_stride=strided_patches(), seed=seeds)
+def test_means_over_patches_are_responses_to_a_flat_atom(shape, patch_stride, seed):
+    (height, width), stride = patch_stride
+    plane = np.random.default_rng(seed).random(shape)
+    flat = np.full((1, height * width), 1 / (height * width))
+    wanted = reference.analyse(flat, plane, (height, width), stride)[..., 0]
+    np.testing.assert_allclose(reference.patch_means(plane, (height, width), stride), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["one level", "a level for every patch"])
 @pytest.mark.parametrize("penalty", PENALTIES, ids=str)
-def test_image_gradient_has_taylor_slope_two(photograph, penalty, taylor_slope):
+def test_image_gradient_has_taylor_slope_two(photograph, penalty, local, taylor_slope):
     rng = np.random.default_rng(2)
     image = photograph[30:50, 30:55].astype(float) / 25
     atoms, weights = rng.standard_normal((7, 12)), rng.random(7)
     direction = rng.standard_normal(image.shape)
-    arguments = (3, 4), (2, 1), penalty.code, penalty.nu, penalty.p
+    tables = (rng.random((3, 7)) + 0.5 for _ in range(2))
+    levels = reference.LocalWeights(rng.integers(0, 3, (11, 25)), *tables) if local else None
+    arguments = (3, 4), (2, 1), penalty.code, penalty.nu, penalty.p, None, levels
     rate = np.vdot(reference.image_sparsity(atoms, weights, image, *arguments)[1], direction)
     slope = taylor_slope(
         lambda t: reference.image_sparsity(atoms, weights, image + t * direction, *arguments)[0],

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cosparse.kernels.compiling import compiled, inlined
 from cosparse.kernels.elementary import exp2, gather, log2, scatter
-from cosparse.kernels.reference import fold_border, positions, replicate_rows
+from cosparse.kernels.reference import LocalWeights, fold_border, positions, replicate_rows
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.penalty import LOG
 
@@ -162,12 +162,34 @@ def patch_sparsity(
 
 
 @compiled
+def _penalise_locally(v, levels, weights, scale, code, nu, p, sharing):  # type: ignore[no-untyped-def]
+    """As :func:`_penalise`, with weights and scales of every patch's level: one run of equal levels after the other."""
+    count, k = v.shape
+    total = 0.0
+    first = 0
+    while first < count:
+        level, last = levels[first], first
+        while last < count and levels[last] == level:
+            for i in range(k):
+                v[last, i] *= scale[level, i]
+            last += 1
+        total += _penalise(v[first:last], weights[level], code, nu, p, sharing)
+        for c in range(first, last):
+            for i in range(k):
+                v[c, i] *= scale[level, i]
+        first = last
+    return total
+
+
+@compiled
 def _image_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, weights, pixels, rows, left, right, height, width, down, across, code, nu, p, sharing, gradient
-):
+    atoms, transposed, levels, weights, scale, pixels, rows, left, right, height, width, down, across, code, nu, p,
+    sharing, gradient,
+):  # fmt: skip
     """Penalty of `rows` rows of patches, the first at the top of `pixels`, from column `left` to before `right`.
 
-    Its gradient is added to `gradient`, which has the shape of `pixels`.
+    Its gradient is added to `gradient`, which has the shape of `pixels`. `weights` and `scale` have a row for each
+    level; without `levels` the first row of weights is that of all patches, and nothing is scaled.
     """
     k, n = atoms.shape
     patch_buffer = np.empty((TILE, n), np.float32)
@@ -179,7 +201,11 @@ def _image_band(  # type: ignore[no-untyped-def]
         patches, v = patch_buffer[:count], response_buffer[:count]
         gather(pixels, first, left, right, height, width, down, across, patches)
         np.dot(patches, transposed, v)
-        total += _penalise(v, weights, code, nu, p, sharing)
+        if len(levels) == 0:
+            total += _penalise(v, weights[0], code, nu, p, sharing)
+        else:
+            here = levels[first : first + count]
+            total += _penalise_locally(v, here, weights, scale, code, nu, p, sharing)
         np.dot(v, atoms, patches)
         scatter(patches, first, left, right, height, width, down, across, gradient)
     return total
@@ -195,6 +221,7 @@ def image_sparsity(
     nu: float,
     p: float,
     counted: tuple[range, range] | None = None,
+    local: LocalWeights | None = None,
 ) -> tuple[float, Single]:
     """As `reference.image_sparsity`, band by band; no two threads write to the same memory."""
     down = stride[0]
@@ -208,10 +235,11 @@ def image_sparsity(
     ]
     parts = [(left, right) for left, right in pairwise((0, wide.start, wide.stop, columns)) if left < right]
     transposed = np.ascontiguousarray(atoms.T)
+    levels, *tables = local or LocalWeights(np.zeros((rows, 0), np.intp), weights[None], np.ones((1, 1), np.float32))
     scalars = np.float32(nu), np.float32(p)
     # The product of so many must be a number: one + nu v² of each below 2^(127 / SHARING).
     largest = float(np.abs(atoms).sum(axis=1).max()) * max(float(image.max()), -float(image.min()))
-    sharing = SHARING if 1 + nu * largest**2 < 2.0 ** (127 // SHARING) else 1
+    sharing = SHARING if 1 + nu * (largest * float(tables[1].max())) ** 2 < 2.0 ** (127 // SHARING) else 1
     gradient = np.zeros([(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)], np.float32)
 
     def work(band: range) -> tuple[float, Single]:
@@ -220,8 +248,9 @@ def image_sparsity(
         own = np.zeros_like(pixels)
         total = 0.0
         for left, right in parts:
+            here = levels[band.start : band.stop, left:right].astype(np.int16).reshape(-1)
             value = _image_band(
-                atoms, transposed, weights, pixels, len(band), left, right, *patch, *stride,
+                atoms, transposed, here, *tables, pixels, len(band), left, right, *patch, *stride,
                 code, *scalars, sharing, own,
             )  # fmt: skip
             total += value if band.start in tall and left in wide else 0.0

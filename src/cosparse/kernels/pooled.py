@@ -6,12 +6,15 @@ it is done for a tile of patches at a time, which stays in the cache.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from cosparse.kernels.compiling import compiled
 from cosparse.kernels.elementary import gather, scatter
 from cosparse.kernels.fused import BAND, Single
-from cosparse.kernels.reference import fold_border, positions, replicate_rows
+from cosparse.kernels.reference import LocalGains, fold_border, positions, replicate_rows
 from cosparse.kernels.threads import one_blas_thread, spread
 
 TILE = 512  # patches a tile: their responses, gains and pools fit the second-level cache
@@ -20,11 +23,13 @@ _ONE, _TWO = np.float32(1), np.float32(2)
 
 @compiled
 def _step_band(  # type: ignore[no-untyped-def]
-    atoms, transposed, own, pooling, sharing, floors, pixels, rows, columns, height, width, down, across, change
-):
+    atoms, transposed, pooling, sharing, levels, responses, gaining, own, energies, least, given, pixels, rows, columns,
+    height, width, down, across, change,
+):  # fmt: skip
     """Ωᵀφ(Ωp) of `rows` rows of patches, the first at the top of `pixels`, added to `change` of the same shape.
 
-    `pooling` is Mᵀ (k, m) and `sharing` Bᵀ (m, k).
+    `pooling` is Mᵀ (k, m) and `sharing` Bᵀ (m, k). Of each patch's level, a row of each table: factors on responses
+    and on gains, and what each atom has of its own; factors on pools, floors, and factors on shares.
     """
     n, k = transposed.shape
     m = len(sharing)
@@ -37,16 +42,20 @@ def _step_band(  # type: ignore[no-untyped-def]
         gather(pixels, first, 0, columns, height, width, down, across, patches)
         np.dot(patches, transposed, z)
         for c in range(count):
+            level = levels[first + c]
             for i in range(k):
+                z[c, i] *= responses[level, i]
                 gains[c, i] = z[c, i] * z[c, i]
         np.dot(gains, pooling, pools)
         for c in range(count):
+            level = levels[first + c]
             for j in range(m):
-                pools[c, j] = _ONE / (_ONE + max(pools[c, j], floors[j]))
+                pools[c, j] = given[level, j] / (_ONE + max(energies[level, j] * pools[c, j], least[level, j]))
         np.dot(pools, sharing, gains)
         for c in range(count):
+            level = levels[first + c]
             for i in range(k):
-                z[c, i] *= gains[c, i] + own[i] / (_ONE + z[c, i] * z[c, i])
+                z[c, i] *= gaining[level, i] * gains[c, i] + own[level, i] / (_ONE + z[c, i] * z[c, i])
         np.dot(z, atoms, patches)
         scatter(patches, first, 0, columns, height, width, down, across, change)
 
@@ -117,20 +126,23 @@ def _reverse_band(  # type: ignore[no-untyped-def]
 
 def pooled_step(
     atoms: Single, own: Single, pools: Single, shares: Single, floors: Single, image: Single, patch: tuple[int, int],
-    stride: tuple[int, int],
+    stride: tuple[int, int], local: LocalGains | None = None,
 ) -> Single:  # fmt: skip
     """As `reference.pooled_step`, band by band; no two threads write to the same memory."""
     down = stride[0]
     rows, columns = positions(image.shape[0], down), positions(image.shape[1], stride[1])
     bands = [range(first, min(first + BAND, rows)) for first in range(0, rows, BAND)]
     transposed, pooling, sharing = (np.ascontiguousarray(array.T) for array in (atoms, pools, shares))
-    arrays = atoms, transposed, own, pooling, sharing, floors
+    levels, *tables = _tables(own, floors, (rows, columns), local)
     change = np.zeros([(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)], np.float32)
 
     def work(band: range) -> Single:
         pixels = replicate_rows(image, band, patch, stride)
         part = np.zeros_like(pixels)
-        _step_band(*arrays, pixels, len(band), columns, *patch, *stride, part)
+        here = levels[band.start : band.stop].reshape(-1)
+        _step_band(
+            atoms, transposed, pooling, sharing, here, *tables, pixels, len(band), columns, *patch, *stride, part
+        )
         # Rows below the last patch row's top belong to the next band too: they are handed on.
         mine = len(band) * down if band.stop < rows else len(part)
         change[band.start * down : band.start * down + mine] = part[:mine]
@@ -142,6 +154,16 @@ def pooled_step(
         below = band.stop * down
         change[below : below + len(rest)] += rest
     return fold_border(change, image.shape, (patch[0] // 2, patch[1] // 2))
+
+
+def _tables(own: Single, floors: Single, shape: tuple[int, int], local: LocalGains | None) -> tuple[NDArray[Any], ...]:
+    """The levels of all patches and the tables of :func:`_step_band`; of one level where it is the same everywhere."""
+    if local is None:
+        atoms, pools = np.ones((1, len(own)), np.float32), np.ones((1, len(floors)), np.float32)
+        return np.zeros(shape, np.int16), atoms, atoms, own[None], pools, floors[None], pools
+    gains = local.responses * local.gains
+    found = local.responses, gains, gains * own, local.pools, local.floors * floors, local.shares
+    return local.levels.astype(np.int16), *(np.ascontiguousarray(table, np.float32) for table in found)
 
 
 def pooled_reverse(

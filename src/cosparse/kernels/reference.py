@@ -5,6 +5,8 @@ Slow, and made to be read: tests hold `fused` to what stands here.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -112,6 +114,39 @@ def synthesise(
     return fold_border(padded, shape, (patch[0] // 2, patch[1] // 2))
 
 
+def patch_means(plane: Array, patch: tuple[int, int], stride: tuple[int, int]) -> NDArray[np.float64]:
+    """The mean of a plane over every patch, repeated border values included: (rows, columns)."""
+    sums = np.pad(replicate(plane, patch, stride).astype(float).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    (height, width), (down, across) = patch, stride
+    rows, columns = (positions(extent, step) for extent, step in zip(plane.shape, stride, strict=True))
+    top, left = slice(0, (rows - 1) * down + 1, down), slice(0, (columns - 1) * across + 1, across)
+    bottom = slice(height, height + top.stop, down)
+    right = slice(width, width + left.stop, across)
+    total = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+    return np.asarray(total / (height * width))
+
+
+class LocalWeights(NamedTuple):
+    """A prior that is not the same everywhere: at level l, atom i answers `scale[l, i]` times and weighs
+    `weights[l, i]`; `levels` (rows, columns) has the level of every patch."""
+
+    levels: NDArray[np.intp]
+    weights: Array
+    scale: Array
+
+
+class LocalGains(NamedTuple):
+    """A trained step that is not the same everywhere: factors (levels, k) on responses and gains, (levels, m) on pools,
+    floors and shares; `levels` (rows, columns) has the level of every patch."""
+
+    levels: NDArray[np.intp]
+    responses: Array
+    gains: Array
+    pools: Array
+    floors: Array
+    shares: Array
+
+
 def image_sparsity(
     atoms: Array,
     weights: Array,
@@ -122,16 +157,20 @@ def image_sparsity(
     nu: float,
     p: float,
     counted: tuple[range, range] | None = None,
+    local: LocalWeights | None = None,
 ) -> tuple[float, Array]:
     """Sparsity of all patches of an image, Eqs. (45) and (46), and its gradient.
 
-    `counted` are the rows and columns of patches that the value is of; the gradient is always of all.
+    `counted` are the rows and columns of patches that the value is of; the gradient is always of all. With `local`
+    weights those take the place of `weights`.
     """
-    phi, slope = penalise(analyse(atoms, image, patch, stride), code, nu, p)
-    gradient = synthesise(atoms, slope * weights, image.shape, patch, stride)
-    if counted is not None:
-        phi = phi[np.ix_(*counted)]
-    return float((phi @ weights).sum()), gradient
+    scale: Array | float = 1.0
+    if local is not None:
+        scale, weights = local.scale[local.levels], local.weights[local.levels]
+    phi, slope = penalise(scale * analyse(atoms, image, patch, stride), code, nu, p)
+    gradient = synthesise(atoms, scale * slope * weights, image.shape, patch, stride)
+    each = (phi * weights).sum(axis=-1)
+    return float((each if counted is None else each[np.ix_(*counted)]).sum()), gradient
 
 
 def hessian(v: Array, code: int, nu: float, p: float) -> Array:
@@ -200,11 +239,20 @@ def influence(z: Array, own: Array, pools: Array, shares: Array, floors: Array) 
 
 def pooled_step(
     atoms: Array, own: Array, pools: Array, shares: Array, floors: Array, image: Array, patch: tuple[int, int],
-    stride: tuple[int, int],
+    stride: tuple[int, int], local: LocalGains | None = None,
 ) -> Array:  # fmt: skip
-    """What one step of a staged operator takes away from an image: the sum of Ωᵀphi(Ω p) over all patches p."""
-    phi = influence(analyse(atoms, image, patch, stride), own, pools, shares, floors)[0]
-    return synthesise(atoms, phi, image.shape, patch, stride)
+    """What one step of a staged operator takes away from an image: the sum of Ωᵀphi(Ω p) over all patches p.
+
+    With `local` gains every patch has an Ω, M, B, a and floors of its own, those given times the factors of its level.
+    """
+    z = analyse(atoms, image, patch, stride)
+    if local is None:
+        return synthesise(atoms, influence(z, own, pools, shares, floors)[0], image.shape, patch, stride)
+    responses, gains, energies, least, given = (table[local.levels] for table in local[1:])
+    z = responses * z
+    h = given / (1 + np.maximum(energies * (z**2 @ pools.T), least * floors))
+    phi = z * gains * (own / (1 + z**2) + h @ shares.T)
+    return synthesise(atoms, responses * phi, image.shape, patch, stride)
 
 
 def pooled_reverse(

@@ -19,6 +19,9 @@ class Euclidean:
     ----------
     free : bool array, optional
         True where an entry may change; without it all may.
+    variance : array, optional
+        The unit in which each entry is measured, squared: <a, b> is then Σ a·b/variance, and a gradient of plain space
+        becomes variance times it. Entries whose curvatures differ by 1/variance converge alike.
 
     Examples
     --------
@@ -28,13 +31,16 @@ class Euclidean:
     """
 
     free: NDArray[np.bool_] | None = None
+    variance: Array | None = None
 
     def inner(self, a: Array, b: Array) -> float:
         """<a, b>."""
-        return float(np.vdot(a, b))
+        return float(np.vdot(a, b if self.variance is None else b / self.variance))
 
     def project(self, point: Array, vector: Array) -> Array:
-        """Nothing to take away but what would move a fixed entry."""
+        """A gradient in these units, without what would move a fixed entry."""
+        if self.variance is not None:
+            vector = vector * self.variance
         return vector if self.free is None else np.where(self.free, vector, vector.dtype.type(0))
 
     def step(self, point: Array, direction: Array, t: float) -> Array:

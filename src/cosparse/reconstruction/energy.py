@@ -24,7 +24,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Energy:
-    """½‖A s - y‖² + b(s) + weight·g(s) and its gradient, on images of 0..255.
+    """½‖W(A s - y)‖² + b(s) + weight·g(s) and its gradient, on images of 0..255.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class Energy:
         y. None leaves the first term out, where the data are held exactly instead.
     measure : LinearOperator or None
         A; None is the identity.
-    trust : (h, w) array or None
-        Without `measure`: a factor on the squared misfit of each pixel, 0 where it is missing. None is 1 everywhere.
+    trust : array or None
+        W², of the shape of the data: a factor on the squared misfit of each, 0 where it is missing. None is 1.
     bounds : (low, high) or None
         The range of the pixels; leaving it costs its squared excess, Eq. (48).
     """
@@ -71,8 +71,11 @@ class Energy:
         """‖A s - y‖²; half its gradient is added to `gradient`."""
         if self.measure is not None:
             residual = self.measure.matvec(image.ravel()) - self.data
-            gradient += self.measure.rmatvec(residual).real.reshape(image.shape)
-            return _square(residual if region is None else self._of(residual, region, image.shape))
+            pull = residual if self.trust is None else residual * self.trust
+            gradient += self.measure.rmatvec(pull).real.reshape(image.shape)
+            if region is not None:
+                residual, pull = (self._of(one, region, image.shape) for one in (residual, pull))
+            return float(np.vdot(residual, pull).real)
         total = 0.0
         for rows in _bands(image):
             off, pull = self._pull(image, rows)

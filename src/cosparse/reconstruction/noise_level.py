@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level
+from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level, root_mean_square
 from cosparse.reconstruction.planes import Caller, Pages, Plane, open_image
+
+LEAST, MOST = 0.01, 1000.0  # on 0..255: levels of a map are taken to lie between these, which are as good as 0 and ∞
 
 
 def estimate_sigma(
@@ -58,13 +60,18 @@ def page_noises(working: Pages, caller: Caller, noise: Noise | None) -> list[Noi
         at_work = Gaussian(at_work.sigma) if np.ptp(spectrum) <= 1e-6 * spectrum.max() else at_work
     if not isinstance(at_work, Map):
         return [at_work] * len(working)
-    return [Map(one) for one in _laid_out(at_work.sigma, working, caller)]
+    pages, typical = _laid_out(at_work.sigma, working, caller).clip(LEAST, MOST), at_work.typical
+    return [Map(one, typical=root_mean_square(one, (0, 1)) if typical is None else typical) for one in pages]
 
 
 def _laid_out(sigma: NDArray[np.float32], working: Pages, caller: Caller) -> NDArray[np.float32]:
     """A map of noise levels as the pages are: (n, h, w[, channels])."""
     if sigma.shape == working.shape[1:3]:
         return np.broadcast_to(sigma, (len(working), *sigma.shape))
+    if caller.alpha is not None and caller.channel_axis is not None and sigma.ndim == len(caller.shape):
+        colours = caller.shape[caller.channel_axis]
+        if sigma.shape[caller.channel_axis] == colours + 1:  # the transparency has none
+            sigma = sigma.take(range(colours), axis=caller.channel_axis)
     if sigma.shape != caller.shape:
         raise ValueError(
             f"sigma: a map of noise levels has the image's shape {caller.shape}, or that of its pixels "
@@ -76,11 +83,16 @@ def _laid_out(sigma: NDArray[np.float32], working: Pages, caller: Caller) -> NDA
 def typical_level(noise: Noise) -> float:
     """One number for a page's noise, on 0..255: the root of its mean variance."""
     if isinstance(noise, Map):
-        return float(np.sqrt(np.mean(noise.sigma**2, dtype=float)))
+        return float(root_mean_square(noise.sigma if noise.typical is None else np.asarray(noise.typical)))
     if isinstance(noise, PoissonGaussian):
         return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
     assert isinstance(noise, Gaussian | Correlated)
     return noise.sigma
+
+
+def largest_level(noise: Noise) -> float:
+    """That of the noisiest pixel of a page."""
+    return float(noise.sigma.max()) if isinstance(noise, Map) else typical_level(noise)
 
 
 def stated_noise(sigma: object, noise: Noise | None) -> Noise | None:

@@ -33,6 +33,7 @@ class Channel:
     plane: Plane
     gain: float = 1.0
     bounds: Pair | None = None
+    mixed: tuple[float, ...] = (1.0,)  # how much of each of the page's channels is in it
     chroma: bool = False
 
 
@@ -196,9 +197,12 @@ def take_apart(
     if page.ndim == 2:
         return [Channel(page, bounds=bounds)], lambda planes: within(planes[0])
     if page.shape[-1] != 3:
-        channels = [Channel(np.ascontiguousarray(page[..., c]), bounds=bounds) for c in range(page.shape[-1])]
+        alone = map(tuple, np.eye(page.shape[-1]))
+        channels = [Channel(np.ascontiguousarray(page[..., c]), 1.0, bounds, own) for c, own in enumerate(alone)]
         return channels, lambda planes: within(np.stack(planes, axis=-1))
     opponents = np.moveaxis(page @ OPPONENT.T, -1, 0)
-    luma = Channel(np.ascontiguousarray(opponents[0]), GAINS[0], bounds)
-    chroma = [Channel(np.ascontiguousarray(opponents[i]), GAINS[i], chroma=True) for i in (1, 2)]
-    return [luma, *chroma], lambda planes: within(np.stack(planes, axis=-1) @ _BACK.T)
+    channels = [
+        Channel(np.ascontiguousarray(plane), gain, None if i else bounds, tuple(map(float, OPPONENT[i])), chroma=i > 0)
+        for i, (plane, gain) in enumerate(zip(opponents, GAINS, strict=True))
+    ]
+    return channels, lambda planes: within(np.stack(planes, axis=-1) @ _BACK.T)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.kernels.reference import positions
+from cosparse.kernels.reference import LocalWeights, positions
 from cosparse.operator import AnalysisOperator
 from cosparse.penalty import Penalty
 
@@ -34,6 +34,9 @@ class Prior:
     stride : int or (int, int)
         Steps d_v, d_h between patches, 1 to the patch size. The sum is multiplied by d_v·d_h, so that a
         weight means the same at every stride.
+    local : LocalWeights, optional
+        Where the noise is not the same everywhere: which level each patch has, and the weights and the factors on the
+        scales of each level, instead of those of the operator. For images of one size.
 
     Attributes
     ----------
@@ -54,10 +57,12 @@ class Prior:
     operator: AnalysisOperator
     penalty: Penalty
     stride: int | tuple[int, int] = 1
+    local: LocalWeights | None = field(default=None, repr=False, compare=False)
     strides: tuple[int, int] = field(init=False, repr=False, compare=False)
     _atoms: Image = field(init=False, repr=False, compare=False)
     _weights: Image = field(init=False, repr=False, compare=False)
     _factor: float = field(init=False, repr=False, compare=False)
+    _local: LocalWeights | None = field(init=False, repr=False, compare=False, default=None)
     _rest: tuple[tuple[int, int], tuple[int, int], int, float, float] = field(init=False, repr=False, compare=False)
 
     @classmethod
@@ -79,6 +84,9 @@ class Prior:
         # phi as the kernels have it: w_i·d_v·d_h, and p for the p-norm, which they divide by p.
         factor = steps[0] * steps[1] * (penalty.p if penalty.form == "pnorm" else 1.0)
         weights = self.operator.weights * np.float32(factor)
+        if self.local is not None:
+            tables = (table.astype(np.float32) for table in (self.local.weights * factor, self.local.scale))
+            object.__setattr__(self, "_local", LocalWeights(self.local.levels, *map(np.ascontiguousarray, tables)))
         rest = self.operator.patch_shape, steps, penalty.code, penalty.nu, penalty.p
         for name, value in {"strides": steps, "_factor": factor, "_weights": weights, "_rest": rest}.items():
             object.__setattr__(self, name, value)
@@ -99,10 +107,11 @@ class Prior:
             counted = rows, columns
         from cosparse.kernels import fused  # not before the first evaluation: the compiler comes with it
 
-        return fused.image_sparsity(self._atoms, self._weights, image, *self._rest, counted)
+        return fused.image_sparsity(self._atoms, self._weights, image, *self._rest, counted, self._local)
 
     def curvature(self, image: Image, direction: Image) -> Image:
         """The Hessian at an image, times a direction."""
+        self._refuse_local()
         from cosparse.kernels import curvature
 
         return curvature.image_curvature(self._atoms, self._weights, image, direction, *self._rest)
@@ -116,8 +125,13 @@ class Prior:
         settings = Settings(iterations=iterations, step_tolerance=0.0, decrease_tolerance=1e-7, first_step=0.1)
         return conjugate_gradient(Energy(self, step, start, bounds=None), Euclidean(), start, settings).point
 
+    def _refuse_local(self) -> None:
+        if self.local is not None:
+            raise ValueError("local: second derivatives are known of a prior that is the same everywhere only")
+
     def sensitivity(self, image: Image, direction: Image) -> tuple[Derivative, Derivative]:
         """The derivatives of <gradient at the image, direction> by the operator's atoms and by its weights."""
+        self._refuse_local()
         from cosparse.kernels import curvature
 
         by_atom, by_weight = curvature.image_sensitivity(self._atoms, self._weights, image, direction, *self._rest)

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.kernels.reference import LocalWeights
+from cosparse.noise import Map
 from cosparse.operator import AnalysisOperator
-from cosparse.optimize import Settings
+from cosparse.optimize import Euclidean, Settings
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
+from cosparse.reconstruction.local_noise import grid, patch_levels, precision, relative_variance
+from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.prior import Prior
-from cosparse.reconstruction.stages import Plan, first_step
+from cosparse.reconstruction.stages import Plan, Stage, first_step
 from cosparse.trained_steps import Step
 
 
@@ -34,8 +38,9 @@ class Problem:
         y; None where the data are held exactly instead.
     measure : LinearOperator or None
         A; None is the identity.
-    trust : (h, w) array or None
-        Without `measure`: a factor on the squared misfit of each pixel, 0 where it is missing. None is 1 everywhere.
+    trust : array or None
+        W², of the shape of the data: a factor on the squared misfit of each, 0 where it is missing. None is 1
+        everywhere, or without `measure` what `noise` makes of it.
     free : (h, w) bool array or None
         The pixels that may change; None is all. The others are held as they start: the limit of Eq. (49) for
         noiseless pixels as the weight goes to zero.
@@ -47,6 +52,9 @@ class Problem:
     half : bool
         Whether it is posed for a plane of half the size: who solves it brings the result up, see
         :func:`cosparse.reconstruction.chroma.brought_up`.
+    noise : Map or None
+        The noise of each pixel of the start, if it is not the same everywhere: which prior each patch has, see
+        :mod:`cosparse.reconstruction.local_noise`. Plan and steps are for its typical level.
     """
 
     operator: AnalysisOperator
@@ -59,17 +67,42 @@ class Problem:
     bounds: Pair | None = None
     steps: tuple[Step, ...] = ()
     half: bool = False
+    noise: Map | None = None
+
+    def __post_init__(self) -> None:
+        if self.noise is not None and self.trust is None and self.measure is None:
+            object.__setattr__(self, "trust", precision(self.noise))
 
     def energies(self) -> list[Energy]:
         """The energy of every stage."""
-        stride = min(self.plan.stride, *self.operator.patch_shape)
+        stride, levels = min(self.plan.stride, *self.operator.patch_shape), None
+        if self.noise is not None and self.plan.stages:
+            levels = patch_levels(self.noise, self.operator.patch_shape, (stride, stride))
         return [
             Energy(
-                Prior(self.operator.at(stage.sigma), stage.penalty, stride), stage.weight, self.data, self.measure,
-                self.bounds, self.trust,
+                Prior(self.operator.at(stage.sigma), stage.penalty, stride, self._local(stage, levels)), stage.weight,
+                self.data, self.measure, self.bounds, self.trust,
             )
             for stage in self.plan.stages
         ]  # fmt: skip
+
+    def _local(self, stage: Stage, levels: NDArray[np.intp] | None) -> LocalWeights | None:
+        """What the prior of a stage is at each level of the noise, in proportion to the data's weight there."""
+        if self.noise is None or levels is None:
+            return None
+        ratios = grid(self.noise) / typical_level(self.noise)
+        local = stage.local or [stage.at(ratio) for ratio in ratios]
+        each, scale = [self.operator.at(one.sigma) for one in local], self.operator.at(stage.sigma).scale
+        weights = [
+            own.weights * (one.weight / stage.weight / ratio**2)
+            for own, one, ratio in zip(each, local, ratios, strict=True)
+        ]
+        factors = [np.divide(own.scale, scale, out=np.zeros_like(scale), where=scale > 0) for own in each]
+        return LocalWeights(levels, np.stack(weights), np.stack(factors))
+
+    def geometry(self) -> Euclidean:
+        """Of the pixels: which may change, and in what unit each is measured, so that all converge alike."""
+        return Euclidean(self.free, None if self.noise is None else relative_variance(self.noise))
 
     def settings(self) -> list[Settings]:
         """Of every stage: its iterations, and where its first line search begins."""

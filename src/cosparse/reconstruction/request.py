@@ -18,7 +18,7 @@ from cosparse.reconstruction.chroma import brought_up
 from cosparse.reconstruction.correlated import denoise_in_rounds, whitened
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.measurement import USUAL
-from cosparse.reconstruction.noise_level import page_noises, stated_noise, typical_level
+from cosparse.reconstruction.noise_level import largest_level, page_noises, stated_noise, typical_level
 from cosparse.reconstruction.planes import (
     Caller,
     Channel,
@@ -155,10 +155,10 @@ class Request:
         if known is not None and np.isnan(seen).any():
             raise ValueError("image: holds NaN or infinity in pixels that the mask calls known; mark them as missing")
         noises = page_noises(pages, caller, stated_noise(sigma, options.noise))
-        levels = [typical_level(noise) for noise in noises]
+        levels, most = [typical_level(noise) for noise in noises], [largest_level(noise) for noise in noises]
         if not options.part:
-            refuse_far(seen, caller, max(levels, default=0.0))
-        limits = page_bounds(pages, caller, options.bounds, levels, known)
+            refuse_far(seen, caller, max(most, default=0.0))
+        limits = page_bounds(pages, caller, options.bounds, most, known)
         asked = Asked(as_refined(chosen_operator(options.operator)), options.quality, options.weight, 0.0)
         each: list[Asked | None] = [
             replace(asked, sigma=level, noise=None if isinstance(noise, Gaussian) else noise)

@@ -7,7 +7,8 @@ none has seen a test image.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any, Literal, get_args
 
@@ -40,12 +41,20 @@ class Stage:
     iterations : int
     sigma : float
         The noise on 0..255 that the operator is taken at, see :meth:`AnalysisOperator.at`.
+    local : tuple of Stage
+        Where the noise differs from pixel to pixel: what it is at each level, see
+        :mod:`cosparse.reconstruction.local_noise`. Without them, what :meth:`at` says.
     """
 
     weight: float
     penalty: Penalty
     iterations: int
     sigma: float
+    local: tuple[Stage, ...] = field(default=(), repr=False)
+
+    def at(self, ratio: float) -> Stage:
+        """The same for noise of so many times the level, where no table says what it is there."""
+        return replace(self, sigma=self.sigma * ratio, local=())
 
 
 @dataclass(frozen=True)
@@ -85,10 +94,17 @@ GROUPING = {
 
 
 def plan(
-    task: str, sigma: float, quality: str, weight: float | None, operator: AnalysisOperator, kernel: str = ""
+    task: str,
+    sigma: float,
+    quality: str,
+    weight: float | None,
+    operator: AnalysisOperator,
+    kernel: str = "",
+    levels: Iterable[float] = (),
 ) -> Plan:
     """The plan for a task with an operator, taken as refined; `weight` overrides the last stage's lambda, the earlier
-    ones keep their ratio to it. `kernel` names the reduction that upscaling undoes."""
+    ones keep their ratio to it. `kernel` names the reduction that upscaling undoes; `levels` are those of noise that is
+    not the same everywhere."""
     checked_quality(quality)
     if weight is not None and not (np.isfinite(weight) and weight > 0):
         raise ValueError(f"weight: must be positive and finite, got {weight!r}")
@@ -96,7 +112,11 @@ def plan(
     found = row(task, sigma, operator.stride is not None, kernel)
     stages = [_stage(numbers, sigma, level, operator.penalty.nu) for numbers in found["stages"]]
     factor = 1.0 if weight is None else weight / stages[-1].weight
-    return Plan(tuple(replace(stage, weight=stage.weight * factor) for stage in stages), _stride(operator, level))
+    stages = [replace(stage, weight=stage.weight * factor) for stage in stages]
+    each = [plan(task, one, quality, weight, operator, kernel).stages for one in levels]
+    if each:
+        stages = [replace(stage, local=local) for stage, local in zip(stages, zip(*each, strict=True), strict=True)]
+    return Plan(tuple(stages), _stride(operator, level))
 
 
 def checked_quality(quality: object) -> None:

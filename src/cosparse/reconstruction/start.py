@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.noise import Map
 from cosparse.reconstruction.stages import TABLE, by_noise
 
 Plane = NDArray[np.float32]
 
 
-def smoothed(plane: Plane, sigma: float) -> Plane:
-    """A first guess nearer to the answer than the noisy image; saves a third of the iterations."""
+def smoothed(plane: Plane, sigma: float, noise: Map | None = None) -> Plane:
+    """A first guess nearer to the answer than the noisy image; saves a third of the iterations.
+
+    With a map of the noise, whose typical level is sigma: less where there is less, and less of what is noisier.
+    """
     from scipy.ndimage import gaussian_filter
 
     width = by_noise(TABLE["smoothed"]["width"], sigma)
     if width == 0:
         return plane
-    return np.asarray(gaussian_filter(plane, width, mode="nearest"), np.float32)
+    if noise is None:
+        return np.asarray(gaussian_filter(plane, width, mode="nearest"), np.float32)
+    weight = 1 / np.square(noise.sigma)
+    sums = gaussian_filter(plane * weight, width, mode="nearest")
+    mean = sums / gaussian_filter(weight, width, mode="nearest")
+    rule = TABLE["smoothed"]["width"]
+    part = np.interp(noise.sigma, rule["noise"], rule["value"]) / width
+    return np.asarray(plane + part.clip(0, 1) * (mean - plane), np.float32)
 
 
 def enlarge(plane: Plane, factor: int) -> Plane:
@@ -52,6 +64,13 @@ def interpolate(plane: Plane, gaps: NDArray[np.bool_]) -> Plane:
     known = (~gaps).astype(np.float32)
     filled = _pull_push(plane * known, known)
     return np.where(gaps, filled, plane)
+
+
+def fill_levels(noise: Map, gaps: NDArray[np.bool_]) -> Map:
+    """A map of noise levels, with those about a gap in it: what it says of pixels that are missing does not count."""
+    if noise.sigma.ndim == 2:
+        return replace(noise, sigma=interpolate(noise.sigma, gaps))
+    return replace(noise, sigma=np.stack([interpolate(one, gaps) for one in np.moveaxis(noise.sigma, -1, 0)], axis=-1))
 
 
 def _pull_push(values: Plane, weights: Plane) -> Plane:

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.local_noise import channel_noise, precision
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import checked_kernel, named_kernel
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
+from cosparse.reconstruction.tasks.denoising import with_photon_map
 
 
 @keywords_of(Repairing)
@@ -96,8 +98,10 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     b(s) is left out for the reason that :mod:`cosparse.reconstruction.tasks.upscaling` gives; on training photographs
     it would cost 0.05 to 0.3 dB after as many iterations.
     """
-    chosen = plan("deblur", asked.sigma * channel.gain, asked.quality, asked.weight, asked.operator)
-    return Problem(asked.operator, chosen, channel.plane, channel.plane.ravel(), asked.measure)
+    sigma, noise, levels = channel_noise(asked.sigma, asked.noise, channel)
+    chosen = plan("deblur", sigma, asked.quality, asked.weight, asked.operator, levels=levels)
+    trust = None if noise is None else precision(noise).ravel()
+    return Problem(asked.operator, chosen, channel.plane, channel.plane.ravel(), asked.measure, trust, noise=noise)
 
 
 @keywords_of(Options)
@@ -110,7 +114,7 @@ def request(
     **given: Unpack[Common],
 ) -> Request:
     """What :func:`deblur` is asked for."""
-    request = Request.of(pose, image, sigma, given)
+    request = with_photon_map(Request.of(pose, image, sigma, given))
     if border not in ("replicate", "periodic"):
         raise ValueError(f"border: expected 'replicate' or 'periodic', got {border!r}")
     shape = request.pages.shape[1:3]

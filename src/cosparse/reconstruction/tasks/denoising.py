@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
+from cosparse.noise import Map, PoissonGaussian
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.chroma import halved
+from cosparse.reconstruction.local_noise import channel_noise
+from cosparse.reconstruction.noise_level import LEAST, MOST
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
@@ -100,15 +103,23 @@ def denoise(
 
 def pose(channel: Channel, asked: Asked) -> Problem:
     """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y; or the steps of a staged operator, from y itself."""
-    sigma = asked.sigma * channel.gain
+    sigma, noise, levels = channel_noise(asked.sigma, asked.noise, channel)
     steps = _steps(asked, channel.chroma)
     if steps is not None:
-        half = channel.chroma and asked.sigma >= TABLE["chroma"]["half"][QUALITIES.index(asked.quality)]
-        plane, level = (halved(channel.plane), sigma / 2) if half else (channel.plane, sigma)
         none = Plan((), steps.stride)
-        return Problem(asked.operator, none, plane, plane, steps=tuple(steps.at(level)), half=half)
-    chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator)
-    return Problem(asked.operator, chosen, smoothed(channel.plane, sigma), channel.plane, bounds=channel.bounds)
+        if channel.chroma and asked.noise is None and asked.sigma >= _half(asked.quality):
+            plane = halved(channel.plane)
+            return Problem(asked.operator, none, plane, plane, steps=tuple(steps.at(sigma / 2)), half=True)
+        taken = tuple(steps.at(sigma, levels))
+        return Problem(asked.operator, none, channel.plane, channel.plane, steps=taken, noise=noise)
+    chosen = plan("denoise", sigma, asked.quality, asked.weight, asked.operator, levels=levels)
+    start = smoothed(channel.plane, sigma, noise)
+    return Problem(asked.operator, chosen, start, channel.plane, bounds=channel.bounds, noise=noise)
+
+
+def _half(quality: str) -> float:
+    """The noise from which on chroma is denoised at half its size."""
+    return float(TABLE["chroma"]["half"][QUALITIES.index(quality)])
 
 
 @keywords_of(Options)
@@ -132,6 +143,26 @@ def request(
         finish=finish if as_it_came else None,
         blends=True,
     )
+
+
+def with_photon_map(asked_for: Request) -> Request:
+    """With photon noise as a map of the variances that a first, denoised estimate of the data has.
+
+    For tasks that see the pixels through a measurement, which a root of every value would not let be linear. A pixel
+    is taken to have a photon at least: an estimate of none would be believed without end.
+    """
+    noise = next((asked.noise for asked in asked_for.asked if asked is not None), None)
+    if not isinstance(noise, PoissonGaussian):
+        return asked_for
+    axis, pages = -1 if asked_for.pages.ndim == 4 else None, asked_for.pages
+    first = request(pages, noise=noise, quality="fast", bounds=None, data_range=255.0, channel_axis=axis, part=True)
+    means = np.maximum(first.run(), np.add(noise.offset, noise.gain))
+    levels = np.sqrt(noise.variance(means)).clip(LEAST, MOST)
+    maps = [
+        asked and replace(asked, noise=Map(page, typical=asked.sigma))
+        for asked, page in zip(asked_for.asked, levels, strict=True)
+    ]
+    return replace(asked_for, asked=maps)
 
 
 def _steps(asked: Asked | None, chroma: bool = False) -> TrainedSteps | None:

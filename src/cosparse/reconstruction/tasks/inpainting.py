@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
-from cosparse.noise import Correlated
+from cosparse.noise import Correlated, Map
 from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.local_noise import channel_noise, precision
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import GROUPING, Quality, plan, trust
-from cosparse.reconstruction.start import interpolate, smoothed
+from cosparse.reconstruction.start import fill_levels, interpolate, smoothed
 
 
 @keywords_of(Repairing)
@@ -96,12 +97,13 @@ def inpaint(
 def pose(channel: Channel, asked: Asked) -> Problem:
     """The known pixels held as they are, or if they are noisy, drawn to as much as each is trusted."""
     assert asked.gaps is not None
-    sigma = asked.sigma * channel.gain
-    chosen = plan("inpaint", sigma, asked.quality, asked.weight, asked.operator)
-    start = smoothed(interpolate(channel.plane, asked.gaps), sigma)
+    sigma, noise, levels = channel_noise(asked.sigma, asked.noise, channel)
+    chosen = plan("inpaint", sigma, asked.quality, asked.weight, asked.operator, levels=levels)
+    start = smoothed(interpolate(channel.plane, asked.gaps), sigma, noise)
     if asked.trust is None:
         return Problem(asked.operator, chosen, start, free=asked.gaps, bounds=channel.bounds)
-    return Problem(asked.operator, chosen, start, channel.plane, trust=asked.trust, bounds=channel.bounds)
+    trusted = asked.trust if noise is None else asked.trust * precision(noise)
+    return Problem(asked.operator, chosen, start, channel.plane, trust=trusted, bounds=channel.bounds, noise=noise)
 
 
 @keywords_of(Options)
@@ -127,7 +129,8 @@ def request(
     def ask(asked: Asked | None, own: NDArray[np.bool_]) -> Asked | None:
         if asked is None or not (asked.sigma or own.any()):
             return None
-        return replace(asked, gaps=own, trust=trust(~own) if asked.sigma else None)
+        noise = fill_levels(asked.noise, own) if isinstance(asked.noise, Map) else asked.noise
+        return replace(asked, gaps=own, trust=trust(~own) if asked.sigma else None, noise=noise)
 
     def finish(filled: NDArray[Any]) -> NDArray[Any]:
         return np.where(hidden, filled, np.asarray(image))  # to the last bit, past the rounding of our own

@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.local_noise import channel_noise, enlarged, precision
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import checked_kernel
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
+from cosparse.reconstruction.tasks.denoising import with_photon_map
 
 
 @keywords_of(Repairing)
@@ -97,12 +99,16 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     without noise it is left out. On training photographs it costs 0.02 dB after as many iterations; with noise, where
     the prior weighs more, it is worth 0.005 dB (benchmarks/tune.py --no-bounds).
     """
-    sigma, start = asked.sigma * channel.gain, enlarge(channel.plane, asked.factor)
+    start = enlarge(channel.plane, asked.factor)
+    sigma, noise, levels = channel_noise(asked.sigma, asked.noise, channel)
     named = asked.kernel if isinstance(asked.kernel, str) else "array"
-    chosen = plan("upscale", sigma, asked.quality, asked.weight, asked.operator, named)
+    chosen = plan("upscale", sigma, asked.quality, asked.weight, asked.operator, named, levels)
     measure = measurement.reduction(asked.factor, start.shape, asked.kernel)
     bounds = channel.bounds if asked.sigma > 0 else None
-    return Problem(asked.operator, chosen, start, channel.plane.ravel(), measure, bounds=bounds)
+    if noise is None:
+        return Problem(asked.operator, chosen, start, channel.plane.ravel(), measure, bounds=bounds)
+    trust, noise = precision(noise).ravel(), enlarged(noise, asked.factor)
+    return Problem(asked.operator, chosen, start, channel.plane.ravel(), measure, trust, bounds=bounds, noise=noise)
 
 
 @keywords_of(Options)
@@ -117,7 +123,7 @@ def request(
     """What :func:`upscale` is asked for."""
     if isinstance(factor, bool) or factor not in (2, 3, 4):
         raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
-    request = Request.of(pose, image, sigma, given)
+    request = with_photon_map(Request.of(pose, image, sigma, given))
     made_by = _checked(kernel, tuple(int(factor) * side for side in request.pages.shape[1:3]))
 
     def larger(plane: Plane) -> Plane:
