@@ -34,6 +34,7 @@ CHROMA = (
 # Luma and chroma of red, green and blue (JFIF, BT.601), and back.
 YCC = np.array([[0.299, 0.587, 0.114], [-0.168736, -0.331264, 0.5], [0.5, -0.418688, -0.081312]])
 _RGB = np.array([[1, 0, 1.402], [1, -0.344136, -0.714136], [1, 1.772, 0]])
+SOME, TELLING, MOST = 4096, 300, 0.8  # blocks; coefficients of them, and their part, that tell of an earlier table
 MIDDLE = np.array([0.0, 128.0, 128.0])  # what the encoder adds to chroma
 
 
@@ -142,6 +143,39 @@ class Jpeg(Noise):
     def factors(self) -> tuple[int, int]:
         """Rows and columns of the image that one sample of chroma stands for."""
         return FACTORS[self.subsampling]
+
+    @property
+    def quality(self) -> int:
+        """That of the standard's tables which are most like the table of luma; those of cameras lie between."""
+        tables = np.log(np.stack([self.standard(number).quantization[0] for number in range(1, 101)]))
+        return 1 + int(np.abs(tables - np.log(self.quantization[0])).sum(axis=(1, 2)).argmin())
+
+    def earlier(self, image: ArrayLike) -> Jpeg | None:
+        """How an image was compressed before it was saved as this, if that was coarser and still shows.
+
+        Then most coefficients, multiples of the steps of now, lie near to multiples of those of the standard's tables
+        at an earlier quality; else, as many as chance brings there. The likeliest quality is returned. What was saved
+        by other tables, or cropped or resized in between, is not found.
+        """
+        plane, table, _ = self._planes(self._bytes(image))[0]
+        if min(plane.shape) < SIDE:
+            return None
+        blocks = coefficients(whole_blocks(plane - 128))[whole(*plane.shape)]
+        now = np.rint(blocks[:: -(-len(blocks) // SOME)] / table) * table
+        best, found = 0.0, None
+        for quality in range(5, self.quality - 4):
+            steps = self.standard(quality).quantization[0]
+            telling = (np.abs(now) > 0.3 * steps) & (steps >= 3 * table + 1)
+            if telling.sum() < TELLING:
+                continue
+            near = (np.abs(now - np.rint(now / steps) * steps) <= table / 2 + 1)[telling]
+            chance = np.broadcast_to((table + 2) / steps, now.shape)[telling]
+            likelier = float(np.where(near, np.log(0.95 / chance), np.log(0.05 / (1 - chance))).sum())
+            if likelier > best and near.mean() > MOST:
+                best, found = likelier, quality
+        if found is None:
+            return None
+        return replace(self, quantization=self.standard(found).quantization)
 
     def scaled(self, factor: float, shift: float = 0.0) -> Jpeg:
         """In other units."""
@@ -279,9 +313,7 @@ def _listed(given: Any) -> list[Any]:
         given = [given]
     tables = list(given) if np.iterable(given) else []
     if not 1 <= len(tables) <= 4:
-        raise ValueError(
-            "quantization: expected one to three tables, as in Pillow's image.quantization of an opened JPEG"
-        )
+        raise ValueError("quantization: expected one to three tables, as in Pillow's image.quantization")
     return tables[:3]
 
 

@@ -25,6 +25,7 @@ from cosparse.io.disk import shown_name
 from cosparse.io.formats import SUFFIXES
 from cosparse.io.picture import Picture, losses, read_image, write_image
 from cosparse.io.values import default_range
+from cosparse.jpeg import Jpeg
 from cosparse.metrics import psnr
 from cosparse.repair import bicubic, repair
 
@@ -178,7 +179,9 @@ class FileRepair:
         }
         if len(sigmas) > 1:
             record["sigmas"] = sigmas
-        if notes := [*picture.notes, *losses(found.picture, kind)]:
+        if found.jpeg is not None:
+            record["jpeg"] = _compressed(found.jpeg)
+        if notes := [*picture.notes, *found.notes, *losses(found.picture, kind)]:
             record["notes"] = notes
         if truth is not None:
             record["psnr"] = _psnr(truth, found.picture)
@@ -213,6 +216,12 @@ def _opaque(picture: Picture, kind: str) -> Picture:
     return replace(picture, alpha=np.full_like(picture.alpha, default_range(picture.alpha)))
 
 
+def _compressed(jpeg: Jpeg) -> Figures:
+    """How a JPEG was taken to be compressed."""
+    steps = jpeg.quantization[0].astype(int).tolist()
+    return {"quality": jpeg.quality, "subsampling": jpeg.subsampling, "orientation": jpeg.orientation, "steps": steps}
+
+
 def _weights(used: list[Weight], apart: bool) -> Figures:
     """The weight of all pages, or None and that of each."""
     differ = any(weight != used[0] for weight in used)
@@ -241,7 +250,8 @@ def _print(record: Figures, bar: Bar, figures: bool) -> None:
     if "psnr" in record:
         before = f"{record['psnr_before']:.2f} -> " if "psnr_before" in record else ""
         gain = f"{before}{record['psnr']:.2f} dB, "
-    line = f"{record['input']} -> {record['output']}: {gain}sigma {noise}{white}, {record['seconds']:.1f} s"
+    taken = f"quality {record['jpeg']['quality']}" if "jpeg" in record else f"sigma {noise}"
+    line = f"{record['input']} -> {record['output']}: {gain}{taken}{white}, {record['seconds']:.1f} s"
     if bar.shown:
         bar.say(line)
     elif "psnr" in record:

@@ -13,6 +13,7 @@ from cosparse.kernels.threads import one_blas_thread
 from cosparse.optimize import Euclidean, Result, Settings, State, Stop, conjugate_gradient
 from cosparse.reconstruction.energy import Energy, Image, Terms
 from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.stages import TABLE
 from cosparse.reconstruction.watch import Watch
 
 Descend = Callable[..., Result]
@@ -116,10 +117,11 @@ def solve(
     start = np.ascontiguousarray(problem.start, np.float32)
     results = minimise(energies, stages, start, free=problem.free, revise=revise, watch=watch, descend=descend)
     last, energy = results[-1], energies[len(results) - 1]
+    image = last.point if problem.within is None else problem.within.nearest(last.point)
     if revise is not None and len(results) > 1:
         energy = revise(energy, results[0].point)
     return Solution(
-        last.point,
+        image,
         last.value,
         last.stop,
         sum(result.iterations for result in results),
@@ -178,6 +180,8 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
             pulled = np.float32(step.pull) * _misfit_gradient(problem, image)
             image -= pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride)
             image -= pulled
+            if problem.within is not None:
+                image = problem.within.nearest(image, TABLE["deblock"]["middle"])
             taken += 1
             watch.iteration(taken, count, math.nan, image, 0, math.nan)
     if not math.isfinite(float(image.sum(dtype=float))):

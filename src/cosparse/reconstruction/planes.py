@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.io.values import checked_range, from_working, to_working
 from cosparse.reconstruction.bounds import Extremes, Pair, known_bounds
+from cosparse.reconstruction.intervals import Intervals
 
 Plane = NDArray[np.float32]
 Pages = NDArray[np.float32]
@@ -27,11 +28,13 @@ OFF = 1.0  # data ranges: values further from zero lose bits in float32, and are
 
 @dataclass(frozen=True)
 class Channel:
-    """One grey plane: its pixels, how its noise relates to the image's, and its bounds if it has any."""
+    """One grey plane: its pixels, how its noise relates to the image's, its bounds if it has any, and of a JPEG the
+    intervals of its coefficients."""
 
     plane: Plane
     gain: float = 1.0
     bounds: Pair | None = None
+    within: Intervals | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
+from cosparse.reconstruction.intervals import Intervals
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.stages import Plan, first_step
 from cosparse.trained_steps import Step
@@ -44,6 +45,9 @@ class Problem:
     steps : tuple of Step
         Of a staged operator: taken from the start one after the other, instead of minimising anything. The plan has no
         stages then.
+    within : Intervals or None
+        Of a JPEG: where every coefficient of a block lies. The last stage's result is brought there, and that of each
+        trained step into the middle of it.
     """
 
     operator: AnalysisOperator
@@ -55,6 +59,7 @@ class Problem:
     free: NDArray[np.bool_] | None = None
     bounds: Pair | None = None
     steps: tuple[Step, ...] = ()
+    within: Intervals | None = None
 
     def energies(self) -> list[Energy]:
         """The energy of every stage."""

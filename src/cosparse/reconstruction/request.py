@@ -34,6 +34,8 @@ from cosparse.reconstruction.stabilisation import Stabilisation
 from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
 
+Apart = Callable[[Plane, Pair | None], tuple[list[Channel], Callable[[list[Plane]], Plane]]]
+
 
 class RepairKeywords(TypedDict, total=False):
     """Keywords of every task as type checkers and editors see them: the fields of Repairing."""
@@ -107,6 +109,7 @@ class Task:
     takes: tuple[str, ...] = ()  # and those that may be
     masks: bool = False  # whether it takes a mask, of pixels that are missing
     reach: int = 4  # how many patch sizes a pixel looks in each direction, about, for as long as a repair takes
+    compressed: bool = False  # whether it undoes a JPEG: told its tables, and nothing of noise
     unit: int = 1  # pixels: what tiles must begin at a multiple of, beside the distance of patches
 
 
@@ -124,6 +127,7 @@ class Request:
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
     stabilised: Stabilisation | None = None  # how the pages were made to have white noise, if they were
     callback: Callback = None  # who is told of iterations
+    apart: Apart = take_apart  # how a page becomes the planes to repair, and these a page again
 
     @classmethod
     def of(
@@ -191,7 +195,7 @@ class Request:
         limits = self.limits[number]
         bounds = limits and self.caller.working_bounds(limits)
         if self.stabilised is None:
-            return take_apart(self.pages[number], bounds)
+            return self.apart(self.pages[number], bounds)
         channels, join = take_apart(self.pages[number], None)
         back = self.stabilised.back
 
