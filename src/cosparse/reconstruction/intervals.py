@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cosparse.jpeg import coefficients, plane_of, whole, whole_blocks
 
@@ -15,6 +15,18 @@ MIDDLE = np.float32(128)  # what encoders take from every pixel
 LOW = 4  # of so many frequencies along each axis the steps are looked at
 LEVEL = 1.5  # noise per root of a step: about the error that such steps leave in photographs
 SEEN, ODD, FEW = 3.0, 0.17, 100  # see `fits`
+
+
+def level_of(steps: Single) -> float:
+    """One number for how coarse steps are: about the noise, on 0..255, that they leave in photographs."""
+    return float(LEVEL * np.sqrt(np.exp(np.log(steps[:LOW, :LOW]).mean())))
+
+
+def steps_of_level(level: float, table: ArrayLike) -> Single:
+    """A table times the factor that makes it so coarse, rounded as encoders do."""
+    steps = np.asarray(table, np.float32).reshape(8, 8)
+    factor = np.float32((level / level_of(steps)) ** 2)
+    return np.asarray(np.clip(np.floor(steps * factor + np.float32(0.5)), 1, 255))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +55,8 @@ class Intervals:
 
     @property
     def level(self) -> float:
-        """One number for how coarse the steps are: about the noise, on 0..255, that they leave in photographs."""
-        return float(LEVEL * np.sqrt(np.exp(np.log(self.steps[:LOW, :LOW]).mean())))
+        """How coarse the steps are, see :func:`level_of`."""
+        return level_of(self.steps)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -60,6 +72,11 @@ class Intervals:
         if not self.known.all():
             held = np.where(self.known[:, :, None, None], held, found)
         return plane_of(held) + MIDDLE
+
+    def free(self, plane: Single, part: float = 1.0) -> NDArray[np.bool_]:
+        """Which coefficients `nearest` leaves as they are: where its derivative is one, elsewhere it is zero."""
+        off = np.abs(coefficients(plane - MIDDLE) - self.centres)
+        return np.asarray((off <= np.float32(part / 2) * self.steps) | ~self.known[:, :, None, None])
 
     def fits(self, plane: Single) -> bool:
         """Whether a plane can have been decoded with these steps, on this grid of blocks.

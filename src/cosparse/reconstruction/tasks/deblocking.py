@@ -18,7 +18,7 @@ from cosparse.reconstruction.intervals import Intervals
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
-from cosparse.reconstruction.stages import TABLE, Plan, Quality, plan
+from cosparse.reconstruction.stages import TABLE, Plan, Quality, by_noise, plan
 from cosparse.trained_steps import TrainedSteps
 
 _YCC = YCC.astype(np.float32)
@@ -107,7 +107,8 @@ def pose(channel: Channel, asked: Asked) -> Problem:
         found = tuple(steps.at(within.level))
         return Problem(asked.operator, Plan((), steps.stride), channel.plane, channel.plane, steps=found, within=within)
     chosen = plan("deblock", 0.0, asked.quality, asked.weight, asked.operator)
-    weights = np.float32(chosen.stages[-1].sigma * np.sqrt(12) / TABLE["deblock"]["part_of_uniform"]) / within.steps
+    part = by_noise(TABLE["deblock"]["part_of_uniform"], within.level)
+    weights = np.float32(chosen.stages[-1].sigma * np.sqrt(12) / part) / within.steps
     measure = measurement.block_cosines(within.shape, weights)
     data = (within.centres + measurement.block_cosines(within.shape, 1.0).forward(np.full(within.shape, 128))) * weights
     return Problem(asked.operator, chosen, channel.plane, data.ravel(), measure, within=within)
