@@ -34,11 +34,14 @@ from cosparse.reconstruction import measurement, stages
 
 SHOWN = [3, 5, 7, 9, 11, 14, 17, 20, 25, 30, 40, 60, 80]
 TABLE = Path(str(resources.files("cosparse.reconstruction") / "stages.toml"))
-TASKS = ("denoise", "inpaint", "upscale", "deblur", "reconstruct")
+TASKS = ("denoise", "inpaint", "upscale", "deblur", "deblock", "reconstruct")
 
 
 def repaired(task: str, image: np.ndarray, sigma: float, seed: int, option: float, **how: Any) -> np.ndarray:
     """What a task makes of one validation photograph, damaged; on 0..255."""
+    if task == "deblock":
+        jpeg = cosparse.Jpeg.standard(int(option))
+        return cosparse.deblock(jpeg.sample(image), jpeg, data_range=255, **how)
     how |= {"sigma": sigma, "data_range": 255}
     if task == "denoise":
         return cosparse.denoise(add_noise(image, sigma, seed), grouping=False, **how)
@@ -143,7 +146,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("task", choices=[*TASKS, "check"])
     parser.add_argument("--operator", default="default", help='a name, a file, or "dct"')
     parser.add_argument("--sigma", type=float, default=25)
-    parser.add_argument("--option", type=float, default=0, help="missing fraction, factor, blur or sampled fraction")
+    parser.add_argument(
+        "--option", type=float, default=0, help="missing fraction, factor, blur, JPEG quality or sampled fraction"
+    )
     parser.add_argument("--kernel", default=measurement.USUAL, help="of upscaling: how small images are made")
     parser.add_argument("--times", nargs="+", default=[], metavar="NAME=FACTOR", help="numbers to be multiplied")
     parser.add_argument("--every", type=int, default=50, help="take every so many-th photograph")

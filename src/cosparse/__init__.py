@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cosparse._version import __version__
 
 if TYPE_CHECKING:
+    from cosparse.jpeg import Jpeg
     from cosparse.kernels.threads import limit_threads
     from cosparse.learning import LearnProgress, LearnResult, learn_operator
     from cosparse.metrics import psnr, ssim
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         Reconstruction,
         Solution,
         Stage,
+        deblock,
         deblur,
         denoise,
         estimate_sigma,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 # Where each public name is at home.
 _HOMES = {
+    "jpeg": "Jpeg",
     "kernels.threads": "limit_threads",
     "learning": "LearnProgress LearnResult learn_operator",
     "metrics": "psnr ssim",
@@ -47,18 +50,18 @@ _HOMES = {
     "patches": "sample_patches",
     "penalty": "Penalty",
     "reconstruction": "Plan Prior Problem Progress Reconstruction Solution Stage "
-    "deblur denoise estimate_sigma inpaint reconstruct solve upscale",
+    "deblock deblur denoise estimate_sigma inpaint reconstruct solve upscale",
     "refinement": "RefineProgress RefineResult refine_operator",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 _MODULES = ("images", "testing", "baselines", "cluster")
 
 __all__ = [
-    "AnalysisOperator", "Correlated", "Gaussian", "LearnProgress", "LearnResult", "Map", "Noise", "Penalty", "Plan",
-    "PoissonGaussian", "Prior", "Problem", "Progress", "Reconstruction", "RefineProgress", "RefineResult", "Settings",
-    "Solution", "Stage", "Stop", "__version__", "deblur", "denoise", "estimate_sigma", "inpaint", "learn_operator",
-    "limit_threads", "load_operator", "psnr", "reconstruct", "refine_operator", "sample_patches", "solve", "ssim",
-    "upscale",
+    "AnalysisOperator", "Correlated", "Gaussian", "Jpeg", "LearnProgress", "LearnResult", "Map", "Noise", "Penalty",
+    "Plan", "PoissonGaussian", "Prior", "Problem", "Progress", "Reconstruction", "RefineProgress", "RefineResult",
+    "Settings", "Solution", "Stage", "Stop", "__version__", "deblock", "deblur", "denoise", "estimate_sigma", "inpaint",
+    "learn_operator", "limit_threads", "load_operator", "psnr", "reconstruct", "refine_operator", "sample_patches",
+    "solve", "ssim", "upscale",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cosparse.io.picture import Picture
 from cosparse.io.pixel_size import enlarged
 from cosparse.io.values import default_range
+from cosparse.jpeg import Jpeg
 from cosparse.reconstruction.start import Plane, enlarge
 from cosparse.reconstruction.tasks import TASKS
 
@@ -20,10 +21,15 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
-    """A repaired picture, to be written as it is, and the noise of its pages on 0..255: as given, or estimated."""
+    """A repaired picture, to be written as it is, and the noise of its pages on 0..255: as given, or estimated.
+
+    Of a JPEG that was deblocked: how it was taken to be compressed, and a word about it where that needs one.
+    """
 
     picture: Picture
     sigmas: tuple[float, ...]
+    jpeg: Jpeg | None = None
+    notes: tuple[str, ...] = ()
 
 
 def repair(picture: Picture, task: str, *, sigma: float | None = None, **options: Any) -> Repaired:
@@ -33,21 +39,42 @@ def repair(picture: Picture, task: str, *, sigma: float | None = None, **options
     ----------
     picture : Picture
         As :func:`cosparse.images.read_image` gives it. Its transparency is kept, or enlarged with it.
-    task : {"denoise", "inpaint", "upscale", "deblur"}
+    task : {"denoise", "inpaint", "upscale", "deblur", "deblock"}
     sigma : float, optional
         The noise on a scale of 0..255, whatever the picture's own. Left out: estimated where the task does so, else 0;
         or what kind it is is said by `noise`, in the picture's units.
     **options
-        Those of the task but `data_range`, `channel_axis` and `alpha`, which the picture knows.
+        Those of the task but `data_range`, `channel_axis` and `alpha`, which the picture knows. Of "deblock", the
+        `quantization` may be left out: it is the picture's own, or that of an earlier, coarser save.
     """
     kind, pixels = TASKS[task], picture.pixels
     if "mask" not in options and pixels.dtype.kind == "f" and np.isnan(pixels).any():
         raise ValueError("holds NaN; fill them in first with: cosparse inpaint --mask nan")
-    if options.get("noise") is None and (sigma is not None or not kind.estimates_noise):
+    jpeg: Jpeg | None = None
+    notes: tuple[str, ...] = ()
+    if kind.compressed:
+        jpeg, notes = _compression(picture, options.pop("quantization", None))
+        options["quantization"] = jpeg
+    elif options.get("noise") is None and (sigma is not None or not kind.estimates_noise):
         options["sigma"] = (sigma or 0.0) * picture.data_range / 255.0
     request = kind.request(pixels, data_range=picture.data_range, channel_axis=picture.channel_axis, **options)
     like = enlarged_like(picture, options["factor"]) if "factor" in options else picture
-    return Repaired(replace(like, pixels=request.run()), request.sigmas)
+    return Repaired(replace(like, pixels=request.run(), jpeg=None), request.sigmas, jpeg, notes)
+
+
+def _compression(picture: Picture, told: Jpeg | None) -> tuple[Jpeg, tuple[str, ...]]:
+    """What is to be undone, and a word about it: as the caller says, as the file says, or as it was saved before."""
+    if told is not None:
+        return told, ()
+    if picture.jpeg is None:
+        what = "is a JPEG without luma and chroma" if picture.format == "jpeg" else f"is {picture.format.upper()}"
+        raise ValueError(
+            f"image: {what} and has no tables to go by; give the JPEG file itself, or how it was saved: --jpeg-quality"
+        )
+    before = picture.jpeg.earlier(picture.pixels)
+    if before is None:
+        return picture.jpeg, ()
+    return before, (f"was saved before at about quality {before.quality}, which is undone",)
 
 
 def by_plane(picture: Picture, change: Callable[[Plane], Plane]) -> Array:

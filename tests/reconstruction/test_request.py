@@ -222,8 +222,8 @@ def test_an_operator_nobody_ships(task):
 
 
 def test_tasks_are_known_by_their_names():
-    assert list(TASKS) == ["denoise", "inpaint", "upscale", "deblur"]
-    assert [task.word for task in TASKS.values()] == ["denoised", "inpainted", "upscaled", "deblurred"]
+    assert list(TASKS) == ["denoise", "inpaint", "upscale", "deblur", "deblock"]
+    assert [task.word for task in TASKS.values()] == ["denoised", "inpainted", "upscaled", "deblurred", "deblocked"]
 
 
 @pytest.mark.parametrize("task", REPAIRS)

@@ -13,7 +13,7 @@ from cosparse import AnalysisOperator, load_operator
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.stages import GROUPING, QUALITIES, TABLE, as_refined, first_step, mass, plan
 
-TASKS = ("denoise", "inpaint", "upscale", "deblur", "reconstruct")
+TASKS = ("denoise", "inpaint", "upscale", "deblur", "deblock", "reconstruct")
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 

@@ -11,7 +11,7 @@ import cosparse
 from cosparse import AnalysisOperator, refine_operator
 from cosparse.kernels import reference
 from cosparse.refinement import bilevel
-from cosparse.refinement.damage import damage
+from cosparse.refinement.damage import STEPS, damage
 from cosparse.refinement.staged import RATES, Staged, StagedParameters
 
 SMALL = {"sigma": (10.0, 40.0), "stages": 2, "pools": 3, "steps": 12, "batch": 4, "crop": 32, "validations": 2}
@@ -27,11 +27,12 @@ def shaken(operator, stages=3, pools=4, seed=0):
     }
 
 
+@pytest.mark.parametrize("task", STEPS)
 @pytest.mark.parametrize("name", RATES)
-def test_the_gradient_of_the_loss_against_differences(name, photograph):
+def test_the_gradient_of_the_loss_against_differences(task, name, photograph):
     start = AnalysisOperator.dct(3)
-    model = Staged(start, 3, 4, 2, (10.0, 40.0))
-    crop = damage(photograph[10:34, 20:46].astype(np.float32), "denoise", 14.0, np.random.default_rng(0))
+    model = Staged(start, 3, 4, 2, (10.0, 40.0), task)
+    crop = damage(photograph[10:34, 20:46].astype(np.float32), task, 14.0, np.random.default_rng(0))
     numbers = shaken(start)
     _, gradient = model.gradient(numbers, model.operator(numbers), crop)
     direction = np.random.default_rng(1).standard_normal(numbers[name].shape)
@@ -82,6 +83,17 @@ def test_training_gains_and_gives_a_staged_operator(trained):
     assert steps.sigma == (10.0, 40.0) and steps.stride == 2
     assert trained.psnr > trained.validations[0][1] + 0.04
     assert trained.operator.provenance["steps: sigma"] == "10 to 40"
+
+
+def test_steps_to_deblock_stand_beside_those_to_denoise(photograph, trained):
+    asked = SMALL | {"task": "deblock", "sigma": (8.0, 16.0)}
+    both = refine_operator(trained.operator, [photograph], validation=[photograph.T], **asked)
+    assert both.operator.steps["denoise"] == trained.operator.steps["denoise"]
+    assert not both.operator.steps["deblock"].floors.any()
+    assert both.psnr > both.validations[0][1] + 0.04
+    assert both.operator.provenance["steps to deblock: sigma"] == "8 to 16"
+    with pytest.raises(ValueError, match="task: the energy is not refined for deblocking; give stages"):
+        refine_operator(trained.operator, [photograph, photograph.T], task="deblock")
 
 
 @pytest.mark.slow

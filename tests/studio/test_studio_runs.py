@@ -91,10 +91,14 @@ def test_no_place_in_the_queue_is_said(browse, tmp_path):
 
 
 def test_every_task_can_be_tried(photograph):
-    """The list of tasks is the library's; the page says of each how a picture is damaged, so that it has work to do."""
-    assert list(PAGE_TASKS) == list(TASKS)
+    """The list of tasks is the library's; the page says of each how a picture is damaged, so that it has work to do.
+
+    But for deblocking: pictures on the page have no tables.
+    """
+    assert list(PAGE_TASKS) == [name for name, task in TASKS.items() if not task.compressed]
     truth = Picture(photograph[:64, :64].astype(np.uint16) * 257, np.full((64, 64), 9, np.uint16), data_range=65535.0)
-    for name, task in TASKS.items():
+    for name in PAGE_TASKS:
+        task = TASKS[name]
         job = Job(task, 25.0, "fast", factor=3 if "factor" in task.needs else 1, blur=Blur("disk", 3))
         source = Source("deep.png", truth, PAGE_TASKS[name].damage(truth, job))
         job = replace(job, missing=source.missing, blur=job.blur if "kernel" in task.needs else None)

@@ -84,6 +84,7 @@ _add(
     repair_commands.deblur, "IN... [OUT] --kernel KERNEL [OPTIONS]",
     "photo.png sharp.png --kernel gaussian:2", "photo.png --kernel motion:15:30 --sigma 2",
 )  # fmt: skip
+_add(repair_commands.deblock, "IN... [OUT] [OPTIONS]", "photo.jpg photo.png", "photos/ better/ --format png")
 _add(
     learn.learn, "IMAGES... -o FILE [OPTIONS]",
     "photos/ -o mine.safetensors", "photos/ -o mine.safetensors --checkpoint run.ckpt",

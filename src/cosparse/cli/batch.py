@@ -28,6 +28,7 @@ from cosparse.io.formats import SUFFIXES
 from cosparse.io.masks import Mask
 from cosparse.io.picture import Picture, losses, read_image, write_image
 from cosparse.io.values import default_range
+from cosparse.jpeg import Jpeg
 from cosparse.metrics import psnr
 from cosparse.repair import Repaired, bicubic, repair
 
@@ -182,7 +183,9 @@ class FileRepair:
             record["sigmas"] = sigmas
         if options.noise is not None:
             record["noise"] = options.noise
-        if notes := [*picture.notes, *losses(found.picture, kind)]:
+        if found.jpeg is not None:
+            record["jpeg"] = _compressed(found.jpeg)
+        if notes := [*picture.notes, *found.notes, *losses(found.picture, kind)]:
             record["notes"] = notes
         if truth is not None:
             record["psnr"] = _psnr(truth, found.picture)
@@ -232,6 +235,12 @@ def _opaque(picture: Picture, kind: str) -> Picture:
     return replace(picture, alpha=np.full_like(picture.alpha, default_range(picture.alpha)))
 
 
+def _compressed(jpeg: Jpeg) -> Figures:
+    """How a JPEG was taken to be compressed."""
+    steps = jpeg.quantization[0].astype(int).tolist()
+    return {"quality": jpeg.quality, "subsampling": jpeg.subsampling, "orientation": jpeg.orientation, "steps": steps}
+
+
 def _weights(used: list[Weight], apart: bool) -> Figures:
     """The weight of all pages, or None and that of each."""
     differ = any(weight != used[0] for weight in used)
@@ -260,7 +269,8 @@ def _print(record: Figures, bar: Bar, figures: bool) -> None:
     if "psnr" in record:
         before = f"{record['psnr_before']:.2f} -> " if "psnr_before" in record else ""
         gain = f"{before}{record['psnr']:.2f} dB, "
-    line = f"{record['input']} -> {record['output']}: {gain}sigma {noise}{white}, {record['seconds']:.1f} s"
+    taken = f"quality {record['jpeg']['quality']}" if "jpeg" in record else f"sigma {noise}"
+    line = f"{record['input']} -> {record['output']}: {gain}{taken}{white}, {record['seconds']:.1f} s"
     if bar.shown:
         bar.say(line)
     elif "psnr" in record:

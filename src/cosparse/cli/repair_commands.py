@@ -1,4 +1,4 @@
-"""The commands denoise, inpaint, upscale and deblur."""
+"""The commands denoise, inpaint, upscale, deblur and deblock."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cosparse.cli.noise_option import NoiseOption
 from cosparse.cli.on_cluster import by_tiles, run_tiles
 from cosparse.cli.options import EstimatedSigma, Grouping, NoSigma, Repair, Shared, find_operator, must
 from cosparse.cli.psf_option import made_by, point_spread
+from cosparse.jpeg import Jpeg
 from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.tasks import TASKS
 
@@ -28,6 +29,7 @@ Grow = Annotated[int, Option(metavar="PIXELS", help="Widen the mask.", min=0, ma
 Factor = Annotated[int, Option(metavar="2|3|4", help="How many times larger.", callback=_factors)]
 Kernel = Annotated[str, Option(metavar="KERNEL", help="The blur: see above.", show_default=False)]
 MadeBy = Annotated[str, Option("--kernel", metavar="KERNEL", help="How IN was made smaller: see above.")]
+JpegQuality = Annotated[int | None, Option(metavar="1..100", help="How what is no JPEG now was saved.", min=1, max=100)]
 Border = Annotated[str, Option(metavar="replicate|periodic", help="What lies beyond the border.", callback=_borders)]
 
 
@@ -41,7 +43,7 @@ def repairing(asked: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     def command(**given: Any) -> None:
         shared = {name: given.pop(name) for name in common}
         wanted = asked(**given)
-        kind, sigma = shared["noise"], wanted.pop("sigma")
+        kind, sigma = shared["noise"], wanted.pop("sigma", None)
         if kind is not None and sigma:
             raise UsageProblem("--sigma, --noise: say how noisy the pictures are by one of them")
         options = Repair(
@@ -102,3 +104,14 @@ def deblur(kernel: Kernel, sigma: EstimatedSigma = None, border: Border = "repli
     motion:LENGTH:ANGLE, or an image of what one bright point became.
     """
     return {"kernel": point_spread(kernel), "sigma": sigma, "border": border}
+
+
+@repairing
+def deblock(jpeg_quality: JpegQuality = None) -> dict[str, Any]:
+    """Undo the blocks and the ringing of a JPEG.
+
+    IN and OUT as for denoise; OUT is best a PNG. The tables are the file's own;
+    of one that was saved twice, the coarser ones if they still show. A picture
+    that was a JPEG once needs --jpeg-quality, and must not have been cropped.
+    """
+    return {} if jpeg_quality is None else {"quantization": Jpeg.standard(jpeg_quality)}

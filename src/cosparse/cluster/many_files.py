@@ -103,7 +103,7 @@ def repair_files(
     callback: Callable[[str, Exception | None], object] | None = None,
     **options: Any,
 ) -> FileReport:
-    """Denoise, upscale or deblur many image files, each on one thread of some worker.
+    """Denoise, upscale, deblur or deblock many image files, each on one thread of some worker.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def repair_files(
         Those of the task but `data_range` and `channel_axis`, which are the file's. `sigma` is on a scale of 0..255.
     """
     if task not in TASKS or task == "inpaint":
-        raise ValueError(f"task: expected denoise, upscale or deblur, got {task!r}; masks differ from file to file")
+        raise ValueError(f"task: expected denoise, upscale, deblur or deblock, got {task!r}; masks differ by file")
     operator = chosen_operator(options.pop("operator", None))
     kept = None if record is None else Record(record, version=__version__, task=task, operator=operator, **options)
     done, skipped, errors = 0, 0, {}

@@ -84,6 +84,8 @@ def assign(
         )
     if task not in TASKS:
         raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
+    if TASKS[task].compressed:
+        raise ValueError("deblock: a JPEG is no file of tiles; use cosparse.deblock, or leave out --tile")
     unknown = set(options) - set(signature(TASKS[task].request).parameters)
     if unknown:
         raise TypeError(f"{task} has no option {', '.join(sorted(unknown))}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from cosparse.io.pixel_size import turned
 from cosparse.io.values import Array, default_range
+from cosparse.jpeg import Jpeg
 
 
 class RefusedError(ValueError):
@@ -37,7 +38,8 @@ def naming(shown: str, otherwise: str) -> Iterator[None]:
 class Samples:
     """Samples as they come from a file or go into one, alpha included, (h, w[, c]) after `leading` axes of pages.
 
-    `axes` has a letter for each leading axis, None where the file does not say; `notes` say what was left behind.
+    `axes` has a letter for each leading axis, None where the file does not say; `notes` say what was left behind;
+    `jpeg` says how the file was compressed, if it is one.
     """
 
     values: Array
@@ -46,6 +48,7 @@ class Samples:
     metadata: dict[str, Any] = field(default_factory=dict)
     axes: str | None = None
     notes: tuple[str, ...] = ()
+    jpeg: Jpeg | None = None
 
     @property
     def channels(self) -> int:
@@ -78,7 +81,8 @@ class Samples:
             values = np.flip(values, column)
         if self.orientation in (3, 4, 7, 8):
             values = np.flip(values, row)
-        return replace(self, values=storable(values), orientation=1, metadata=metadata)
+        jpeg = self.jpeg and replace(self.jpeg, orientation=self.orientation)
+        return replace(self, values=storable(values), orientation=1, metadata=metadata, jpeg=jpeg)
 
     def split(self) -> tuple[Array, Array | None]:
         """The pixels, and the transparency if there is any."""

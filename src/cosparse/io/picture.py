@@ -21,6 +21,7 @@ from cosparse.io import formats
 from cosparse.io.decoded import Samples, joined, naming
 from cosparse.io.disk import PathLike, open_file, save_file, shown_name
 from cosparse.io.values import Array, checked_range, default_range, range_of_floats, to_working
+from cosparse.jpeg import Jpeg
 
 Source = PathLike | bytes | BinaryIO
 
@@ -55,6 +56,8 @@ class Picture:
         file does not say.
     notes : tuple of str
         What in the file was left behind, a line each.
+    jpeg : Jpeg or None
+        How a JPEG was compressed: its tables, how its chroma was made smaller, and how it was turned since.
     """
 
     pixels: Array
@@ -66,6 +69,7 @@ class Picture:
     format: str = "png"
     axes: str = ""
     notes: tuple[str, ...] = ()
+    jpeg: Jpeg | None = None
 
     @property
     def pages(self) -> Array:
@@ -136,7 +140,9 @@ def read_image(
         data_range = range_of_floats(pixels) if pixels.dtype.kind == "f" else default_range(pixels)
     axes = "" if samples.axes is None else samples.axes + "YX" + "S" * samples.colour
     channel_axis, stack = -1 if samples.colour else None, samples.leading > 0
-    return Picture(pixels, alpha, channel_axis, stack, data_range, samples.metadata, kind, axes, samples.notes)
+    return Picture(
+        pixels, alpha, channel_axis, stack, data_range, samples.metadata, kind, axes, samples.notes, samples.jpeg
+    )
 
 
 def read_greys(source: Source, *, data_range: float | None = None) -> list[npt.NDArray[np.float32]]:

@@ -16,6 +16,7 @@ from cosparse.io import exif, words
 from cosparse.io.decoded import RefusedError, Samples, check_size, from_bits, left_behind
 from cosparse.io.pixel_size import clean_dpi
 from cosparse.io.values import Array
+from cosparse.jpeg import FACTORS, Jpeg
 
 
 def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
@@ -52,7 +53,8 @@ def decode(fp: BinaryIO, kind: str, head: bytes, max_pixels: int) -> Samples:
         "text": words.text_of(image.text) if kind == "png" else {},
         "comment": info.get("comment"),
     }
-    return Samples(values, 0, orientation, metadata, notes=tuple(_left_behind(image, kind, fp)))
+    jpeg = _compression(image) if kind == "jpeg" else None
+    return Samples(values, 0, orientation, metadata, notes=tuple(_left_behind(image, kind, fp)), jpeg=jpeg)
 
 
 def encode(kind: str, values: Array, metadata: Mapping[str, Any]) -> memoryview:
@@ -67,6 +69,23 @@ def encode(kind: str, values: Array, metadata: Mapping[str, Any]) -> memoryview:
     out = io.BytesIO()
     Image.fromarray(values).save(out, format=kind, **options)
     return out.getbuffer()
+
+
+def _compression(image: Any) -> Jpeg | None:
+    """The tables of a JPEG's planes, and how its chroma was made smaller; None if it is unlike those that cameras make.
+
+    Pillow has of every component its name, its samples in a row and a column of a unit, and the number of its table.
+    """
+    names, across, down, tables = zip(*image.layer, strict=True)
+    colours = len(names) == 3
+    plain_rgb = colours and (bytes(names) == b"RGB" or image.info.get("adobe_transform") == 0)
+    if len(names) not in (1, 3) or plain_rgb or not all(number in image.quantization for number in tables):
+        return None
+    if colours and (across[1:], down[1:]) != ((across[1],) * 2, (down[1],) * 2):
+        return None
+    ratio = (down[0] / down[-1], across[0] / across[-1])
+    subsampling = next((name for name, factors in FACTORS.items() if factors == ratio), None)
+    return None if subsampling is None else Jpeg([image.quantization[number] for number in tables], subsampling)
 
 
 def _plugin(kind: str) -> Any:

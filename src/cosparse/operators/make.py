@@ -49,7 +49,8 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Refinement:
-    """The arguments of refine_operator; of a staged operator, also those of its steps for the quality "fast".
+    """The arguments of refine_operator; of a staged operator, also those of its steps for the quality "fast" and
+    of those to deblock.
 
     `rougher`, if there is any, are those of a second run, from what the first ended with. Of the images, number
     `held_out` and every twentieth after it in the order of names are held out.
@@ -58,6 +59,7 @@ class Refinement:
     start: str
     training: RefineKeywords
     fast: RefineKeywords | None = None
+    deblock: RefineKeywords | None = None
     rougher: RefineKeywords | None = None
     held_out: int = 7
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
@@ -74,6 +76,7 @@ RECIPES: dict[str, Recipe | Refinement] = {
         "default",
         {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 19_000, "batch": 8, "crop": 72, "validations": 38},
         {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
+        {"task": "deblock", "sigma": (4.2, 18.6), "stages": 4, "pools": 32, "steps": 3500, "batch": 4, "crop": 96},
         {"rough": True, "steps": 9_000, "batch": 4, "crop": 128, "rate": 0.6, "validations": 36},
         held_out=9,
     ),
@@ -135,7 +138,12 @@ def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[
         return result.operator, story
     fast = run(recipe.fast, ".fast")
     steps = {**result.operator.steps, "denoise fast": fast.operator.steps["denoise"]}
-    return dataclasses.replace(result.operator, steps=steps), f"{story}; fast: {fast.psnr:.3f}"
+    operator, story = dataclasses.replace(result.operator, steps=steps), f"{story}; fast: {fast.psnr:.3f}"
+    if recipe.deblock is None:
+        return operator, story
+    beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.deblock")
+    both = refine_operator(operator, training, validation=held_out, checkpoint=beside, **recipe.deblock)
+    return both.operator, f"{story}; deblock: {both.psnr:.3f}"
 
 
 def main() -> None:

@@ -6,10 +6,10 @@ from cosparse.reconstruction.noise_level import estimate_sigma
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.stages import Plan, Stage
-from cosparse.reconstruction.tasks import deblur, denoise, inpaint, upscale
+from cosparse.reconstruction.tasks import deblock, deblur, denoise, inpaint, upscale
 from cosparse.reconstruction.watch import Progress
 
 __all__ = [
-    "Plan", "Prior", "Problem", "Progress", "Reconstruction", "Solution", "Stage", "deblur", "denoise",
+    "Plan", "Prior", "Problem", "Progress", "Reconstruction", "Solution", "Stage", "deblock", "deblur", "denoise",
     "estimate_sigma", "inpaint", "reconstruct", "solve", "upscale",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from cosparse.reconstruction.energy import Energy, Image, Terms
 from cosparse.reconstruction.local_noise import grid, patch_levels, pixel_levels, relative_variance
 from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.stages import TABLE
 from cosparse.reconstruction.watch import Watch
 from cosparse.trained_steps import Step
 
@@ -124,10 +125,11 @@ def solve(
         energies, stages, start, free=space.free, variance=space.variance, revise=revise, watch=watch, descend=descend
     )
     last, energy = results[-1], energies[len(results) - 1]
+    image = last.point if problem.within is None else problem.within.nearest(last.point)
     if revise is not None and len(results) > 1:
         energy = revise(energy, results[0].point)
     return Solution(
-        last.point,
+        image,
         last.value,
         last.stop,
         sum(result.iterations for result in results),
@@ -197,6 +199,8 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
             change = pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride, gains)
             image -= change if noisier is None else change * noisier
             image -= pulled
+            if problem.within is not None:
+                image = problem.within.nearest(image, TABLE["deblock"]["middle"])
             taken += 1
             watch.iteration(taken, count, math.nan, image, 0, math.nan)
     if not math.isfinite(float(image.sum(dtype=float))):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from cosparse.jpeg import coefficients, plane_of
 from cosparse.kernels.reference import fold_border
 
 Array = NDArray[Any]
@@ -218,6 +219,28 @@ def _averages(kernel: str, size: int, factor: int) -> Any:
 
 
 @_remembered
+def block_cosines(shape: Shape, weights: ArrayLike = 1.0) -> Measurement:
+    """The cosine coefficients of all blocks of 8x8 pixels, each times its weight: what a JPEG holds.
+
+    A plane whose sides are no multiples of 8 is continued by its last row and column.
+    """
+    height, width = shape
+    edges = ((0, -height % 8), (0, -width % 8))
+    weights = np.broadcast_to(np.asarray(weights, np.float32), (8, 8))
+
+    def forward(s: Array) -> Array:
+        return np.asarray(coefficients(np.pad(s.astype(np.float32, copy=False), edges, mode="edge")) * weights)
+
+    def adjoint(y: Array) -> Array:
+        plane = plane_of(y * weights)
+        plane[height - 1] += plane[height:].sum(axis=0)
+        plane[:, width - 1] += plane[:, width:].sum(axis=1)
+        return plane[:height, :width]
+
+    return Measurement(shape, (-(-height // 8), -(-width // 8), 8, 8), forward, adjoint)
+
+
+@_remembered
 def fourier_sampling(mask: ArrayLike) -> Measurement:
     """The Fourier coefficients where `mask` is True, orthonormal: magnetic resonance imaging.
 
@@ -337,6 +360,7 @@ EXAMPLES: dict[str, Callable[[Shape], Measurement]] = {
     "reduction, box": lambda shape: reduction(2, shape, "box"),
     "reduction, lanczos": lambda shape: reduction(4, shape, "lanczos"),
     "reduction, array": lambda shape: reduction(2, shape, np.arange(1, 13).reshape(3, 4) / 78),
+    "block cosines": lambda shape: block_cosines(shape, 1 + np.arange(64).reshape(8, 8)),
     "fourier sampling": lambda shape: fourier_sampling(variable_density_mask(shape, 0.4)),
     "hadamard sensing": lambda shape: hadamard_sensing(shape, int(np.prod(shape)) // 2),
     "gaussian sensing": lambda shape: gaussian_sensing(shape, int(np.prod(shape)) // 2),

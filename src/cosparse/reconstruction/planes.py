@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cosparse.io.values import checked_range, from_working, to_working
 from cosparse.reconstruction.bounds import Extremes, Pair, known_bounds
+from cosparse.reconstruction.intervals import Intervals
 
 Plane = NDArray[np.float32]
 Pages = NDArray[np.float32]
@@ -27,14 +28,14 @@ OFF = 1.0  # data ranges: values further from zero lose bits in float32, and are
 
 @dataclass(frozen=True)
 class Channel:
-    """One grey plane: its pixels, how its noise relates to the image's, its bounds if it has any, and whether it is one
-    of two opponent colours beside luma."""
+    """One grey plane: its pixels, how its noise relates to the image's, and its bounds if it has any."""
 
     plane: Plane
     gain: float = 1.0
     bounds: Pair | None = None
     mixed: tuple[float, ...] = (1.0,)  # how much of each of the page's channels is in it
-    chroma: bool = False
+    chroma: bool = False  # whether it is one of two opponent colours beside luma
+    within: Intervals | None = None  # of a JPEG: those of its coefficients
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Euclidean, Settings
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
+from cosparse.reconstruction.intervals import Intervals
 from cosparse.reconstruction.local_noise import grid, patch_levels, precision, relative_variance
 from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.prior import Prior
@@ -55,6 +56,9 @@ class Problem:
     noise : Map or None
         The noise of each pixel of the start, if it is not the same everywhere: which prior each patch has, see
         :mod:`cosparse.reconstruction.local_noise`. Plan and steps are for its typical level.
+    within : Intervals or None
+        Of a JPEG: where every coefficient of a block lies. The last stage's result is brought there, and that of each
+        trained step into the middle of it.
     """
 
     operator: AnalysisOperator
@@ -68,6 +72,7 @@ class Problem:
     steps: tuple[Step, ...] = ()
     half: bool = False
     noise: Map | None = None
+    within: Intervals | None = None
 
     def __post_init__(self) -> None:
         if self.noise is not None and self.trust is None and self.measure is None:

@@ -36,6 +36,8 @@ from cosparse.reconstruction.stabilisation import Stabilisation
 from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
 
+Apart = Callable[[Plane, Pair | None], tuple[list[Channel], Callable[[list[Plane]], Plane]]]
+
 
 class RepairKeywords(TypedDict, total=False):
     """Keywords of every task as type checkers and editors see them: the fields of Repairing."""
@@ -113,6 +115,7 @@ class Task:
     takes: tuple[str, ...] = ()  # and those that may be
     masks: bool = False  # whether it takes a mask, of pixels that are missing
     reach: int = 4  # how many patch sizes a pixel looks in each direction, about, for as long as a repair takes
+    compressed: bool = False  # whether it undoes a JPEG: told its tables, and nothing of noise
     unit: int = 1  # pixels: what tiles must begin at a multiple of, beside the distance of patches
 
 
@@ -132,6 +135,7 @@ class Request:
     strengths: tuple[float, float] = (1.0, 1.0)  # how much of the noise of luma and of chroma is removed
     blends: bool = False  # whether less than all of it is so by mixing result and image: then the grain stays natural
     callback: Callback = None  # who is told of iterations
+    apart: Apart = take_apart  # how a page becomes the planes to repair, and these a page again
 
     @classmethod
     def of(
@@ -199,7 +203,7 @@ class Request:
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
         limits = self.limits[number]
         bounds = limits and self.caller.working_bounds(limits)
-        channels, join = take_apart(self.pages[number], None if self.stabilised else bounds)
+        channels, join = self.apart(self.pages[number], None if self.stabilised else bounds)
         channels = [
             replace(channel, gain=channel.gain * (max(strength, 1.0) if self.blends else strength))
             for channel, strength in zip(channels, self._strength_of(channels), strict=True)

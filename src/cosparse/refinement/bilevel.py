@@ -27,6 +27,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
 from cosparse.reconstruction.engine import solve
+from cosparse.reconstruction.intervals import Intervals
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked
@@ -63,6 +64,8 @@ class Crop:
         Of inpainting: what is missing.
     factor : int
         Of upscaling.
+    within : Intervals or None
+        Of deblocking: where the coefficients lie.
     """
 
     task: str
@@ -71,12 +74,13 @@ class Crop:
     sigma: float
     gaps: NDArray[np.bool_] | None = None
     factor: int = 1
+    within: Intervals | None = None
 
     def problem(self, operator: AnalysisOperator) -> Problem:
         """What the task poses with this operator, without bounds."""
         trusted = None if self.gaps is None else trust(~self.gaps)
         asked = Asked(operator, "balanced", None, self.sigma, self.gaps, trusted, self.factor)
-        return TASKS[self.task].pose(Channel(self.measured), asked)
+        return TASKS[self.task].pose(Channel(self.measured, within=self.within), asked)
 
 
 def converged(crop: Crop, operator: AnalysisOperator, *, looser: float = 1.0) -> Image:

@@ -8,17 +8,29 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.jpeg import CHROMA, LUMA, Jpeg
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.intervals import Intervals, steps_of_level
 from cosparse.refinement.bilevel import Crop, Image
 
-TASKS = ("denoise", "inpaint", "upscale")
+TASKS = ("denoise", "inpaint", "upscale")  # what an energy is refined for
+STEPS = ("denoise", "deblock")  # and what steps are trained for
+CHROMATIC = 0.15  # the part of JPEGs that are compressed by the table of chroma, which has such planes to repair too
 
 
 def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> Crop:
     """A crop with a known answer.
 
     Inpainting drops 50 to 90 % of the pixels; upscaling is by 3. Both add noise of sigma, as the repair expects it.
+    Deblocking compresses by the standard's tables, times what makes them as coarse as sigma says.
     """
+    if task == "deblock":
+        height, width = (side // 8 * 8 for side in truth.shape)
+        truth = np.ascontiguousarray(truth[:height, :width])
+        table = steps_of_level(sigma, CHROMA if rng.random() < CHROMATIC else LUMA)
+        decoded = Jpeg(table).sample(truth).astype(np.float32)
+        within = Intervals.of(decoded, table)
+        return Crop(task, truth, decoded, within.level, within=within)
     if task == "inpaint":
         gaps = rng.random(truth.shape) < rng.uniform(0.5, 0.9)
         gaps[0, 0] = False

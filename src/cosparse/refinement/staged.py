@@ -4,7 +4,8 @@
 
 Exact reverse mode by hand: with r_T the slope of the loss by s_T, each step in turn, from the last, has its own
 gradient and hands on r_(t-1) = r_t - J_tᵀ r_t - pull_t·r_t. What it needs of a step is `pooled_reverse`; the images on
-the way are kept, the responses computed again.
+the way are kept, the responses computed again. To deblock, every step ends with the projection onto the middle of the
+intervals, through which a slope passes where it held nothing back.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.jpeg import coefficients, plane_of
 from cosparse.kernels import reference
 from cosparse.kernels.pooled import pooled_reverse, pooled_step
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.engine import solve
+from cosparse.reconstruction.stages import TABLE
 from cosparse.refinement.bilevel import Crop, Image, loss
 from cosparse.refinement.parameters import zero_mean_basis
 from cosparse.trained_steps import REFERENCE_SIGMA, Step, TrainedSteps
@@ -61,11 +64,14 @@ class StagedParameters:
     unit: Array
 
     @classmethod
-    def of(cls, operator: AnalysisOperator, stages: int, pools: int) -> StagedParameters:
-        """Where training starts: the steps to denoise that the operator has, or new ones with its atoms in each."""
+    def of(cls, operator: AnalysisOperator, stages: int, pools: int, task: str = "denoise") -> StagedParameters:
+        """Where training starts: steps of this size that the operator has, or new ones with its atoms in each."""
         basis = zero_mean_basis(operator.patch_shape)
-        steps = operator.steps.get("denoise")
-        if steps is not None and (len(steps), steps.pools.shape[1]) == (stages, pools):
+        # To denoise, only what was trained for any quality; to deblock, whatever there is.
+        names = (task, *operator.steps) if task != "denoise" else (task,)
+        there = (operator.steps[name] for name in names if name in operator.steps)
+        steps = next((one for one in there if (len(one), one.pools.shape[1]) == (stages, pools)), None)
+        if steps is not None:
             unit = np.exp(np.log(steps.scale.astype(float)).mean(axis=1))
             norms = steps.scale / unit[:, None]
             rest = {name: array.astype(float) for name, array in steps.arrays().items() if name in cls.__annotations__}
@@ -169,6 +175,7 @@ class Staged:
     pools: int
     stride: int
     sigma: tuple[float, float]
+    task: str = "denoise"
 
     rates = RATES
     moments = (0.9, 0.997)
@@ -176,20 +183,25 @@ class Staged:
 
     def begin(self) -> dict[str, Array]:
         """The numbers that training starts with."""
-        return dict(vars(StagedParameters.of(self.start, self.stages, self.pools)))
+        return dict(vars(StagedParameters.of(self.start, self.stages, self.pools, self.task)))
 
     def operator(self, parameters: dict[str, Array]) -> AnalysisOperator:
         """The operator as tasks will use it: that of the start, with these steps."""
         steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, self.sigma)
+        if self.task != "denoise":
+            return dataclasses.replace(self.start, steps={**self.start.steps, self.task: steps})
         return dataclasses.replace(self.start, steps={"denoise": steps})  # of no quality others that were not trained
 
     def finished(self, parameters: dict[str, Array], provenance: dict[str, str]) -> AnalysisOperator:
         """What training ends with; the provenance of the operator stays, that of its steps is beside it."""
         operator = self.operator(parameters)
-        kept = {name: word for name, word in self.start.provenance.items() if not name.startswith("steps: ")}
-        told = {f"steps: {name}": word for name, word in provenance.items()}
-        rounded = {"denoise": with_floors(operator.steps["denoise"].rounded(), operator.patch_shape)}
-        return dataclasses.replace(operator, steps=rounded, provenance=kept | told)
+        title = "steps: " if self.task == "denoise" else f"steps to {self.task}: "
+        kept = {name: word for name, word in self.start.provenance.items() if not name.startswith(title)}
+        told = {f"{title}{name}": word for name, word in provenance.items()}
+        steps = operator.steps[self.task].rounded()
+        if self.task == "denoise":  # flat blocks of a JPEG have no noise, and training sees many
+            steps = with_floors(steps, operator.patch_shape)
+        return dataclasses.replace(operator, steps={**operator.steps, self.task: steps}, provenance=kept | told)
 
     def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
         """As the task repairs it."""
@@ -199,18 +211,22 @@ class Staged:
         self, parameters: dict[str, Array], operator: AnalysisOperator, crop: Crop
     ) -> tuple[float, dict[str, Array]]:
         """The loss of a crop, and its derivatives by all parameters."""
-        steps, place = operator.steps["denoise"].at(crop.sigma), (operator.patch_shape, (self.stride, self.stride))
-        images = [crop.measured]
+        steps, place = operator.steps[self.task].at(crop.sigma), (operator.patch_shape, (self.stride, self.stride))
+        images, free = [crop.measured], []
         for step in steps:
             before = images[-1]
-            images.append(
-                before - pooled_step(*step[:5], before, *place) - np.float32(step.pull) * (before - crop.measured)
-            )
+            after = before - pooled_step(*step[:5], before, *place) - np.float32(step.pull) * (before - crop.measured)
+            if crop.within is not None:
+                free.append(crop.within.free(after, TABLE["deblock"]["middle"]))
+                after = crop.within.nearest(after, TABLE["deblock"]["middle"])
+            images.append(after)
         value, slope = loss(images.pop(), crop.truth, crop.sigma)
         numbers, basis = StagedParameters(**parameters), zero_mean_basis(operator.patch_shape)
         found = []
         for t in range(self.stages - 1, -1, -1):
             step, image = steps[t], images[t]
+            if crop.within is not None:
+                slope = plane_of(coefficients(slope) * free[t])
             back, parts = pooled_reverse(*step[:5], image, slope, *place)
             by_atom, by_own, by_pool, by_share = (-part.astype(float) for part in parts)
             by_pull = -float(np.vdot(slope, image - crop.measured))

@@ -238,7 +238,7 @@ def _model(start: AnalysisOperator, training: Training) -> Model:
     """What is trained: the operator's energy, or a sequence of steps."""
     if training.stages is None:
         return Bilevel(start, training.stride)
-    return Staged(start, training.stages, training.pools, training.stride, training.levels)
+    return Staged(start, training.stages, training.pools, training.stride, training.levels, training.tasks[0])
 
 
 def _trials(images: list[Image], training: Training) -> list[Crop]:

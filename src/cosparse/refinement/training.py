@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
 from cosparse.refinement.bilevel import BORDER, Crop, Image
-from cosparse.refinement.damage import TASKS
+from cosparse.refinement.damage import STEPS, TASKS
 from cosparse.refinement.training_state import Arrays
 
 LEAST = {"steps": 1, "batch": 1, "crop": 2 * BORDER + 2, "validations": 1, "stages": 1, "pools": 1}
@@ -88,15 +88,17 @@ class Training:
     def check(self, patch_shape: tuple[int, int]) -> None:
         """Refuse what cannot be trained."""
         for task in self.tasks or ("",):
-            if task not in TASKS:
-                raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
+            if task not in (known := (*TASKS, "deblock")):
+                raise ValueError(f"task: expected one of {', '.join(known)}, got {task!r}")
         low, high = self.levels
         if not 0 < low <= high < np.inf:
             raise ValueError(f"sigma: expected a positive number, or two of them in order, got {(low, high)!r}")
         if not 1 <= self.stride <= min(patch_shape):
             raise ValueError(f"stride: must lie between 1 and the patch size {patch_shape}, got {self.stride!r}")
-        if self.stages is not None and self.tasks != ("denoise",):
-            raise ValueError(f"stages: steps are trained for denoising alone, got task={self.task!r}")
+        if self.stages is not None and (len(self.tasks) > 1 or self.tasks[0] not in STEPS):
+            raise ValueError(f"stages: steps are trained to denoise or to deblock, got task={self.task!r}")
+        if self.stages is None and "deblock" in self.tasks:
+            raise ValueError("task: the energy is not refined for deblocking; give stages, to train steps")
         if not 0 < self.rate < np.inf:
             raise ValueError(f"rate: must be a positive number, got {self.rate!r}")
         for name, least in LEAST.items():
