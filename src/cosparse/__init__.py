@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         deblock,
         deblur,
         denoise,
+        estimate_noise,
         estimate_sigma,
         inpaint,
         reconstruct,
@@ -50,7 +51,7 @@ _HOMES = {
     "patches": "sample_patches",
     "penalty": "Penalty",
     "reconstruction": "Plan Prior Problem Progress Reconstruction Solution Stage "
-    "deblock deblur denoise estimate_sigma inpaint reconstruct solve upscale",
+    "deblock deblur denoise estimate_noise estimate_sigma inpaint reconstruct solve upscale",
     "refinement": "RefineProgress RefineResult refine_operator",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -59,7 +60,8 @@ _MODULES = ("images", "testing", "baselines", "cluster")
 __all__ = [
     "AnalysisOperator", "Correlated", "Gaussian", "Jpeg", "LearnProgress", "LearnResult", "Map", "Noise", "Penalty",
     "Plan", "PoissonGaussian", "Prior", "Problem", "Progress", "Reconstruction", "RefineProgress", "RefineResult",
-    "Settings", "Solution", "Stage", "Stop", "__version__", "deblock", "deblur", "denoise", "estimate_sigma", "inpaint",
+    "Settings", "Solution", "Stage", "Stop", "__version__", "deblock", "deblur", "denoise", "estimate_noise",
+    "estimate_sigma", "inpaint",
     "learn_operator", "limit_threads", "load_operator", "psnr", "reconstruct", "refine_operator", "sample_patches",
     "solve", "ssim", "upscale",
 ]  # fmt: skip

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level, root_mean_square
-from cosparse.reconstruction.planes import Caller, Pages, Plane, open_image
+from cosparse.noise import Correlated, Gaussian, Map, Noise, level, root_mean_square
+from cosparse.reconstruction.estimation import Model, page_noise, typical_level
+from cosparse.reconstruction.planes import Caller, Pages, open_image
+
+__all__ = ["estimate_sigma", "largest_level", "page_noises", "stated_noise", "typical_level"]
 
 LEAST, MOST = 0.01, 1000.0  # on 0..255: levels of a map are taken to lie between these, which are as good as 0 and ∞
 
@@ -14,10 +17,10 @@ LEAST, MOST = 0.01, 1000.0  # on 0..255: levels of a map are taken to lie betwee
 def estimate_sigma(
     image: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None, alpha: bool = False
 ) -> float:
-    """The standard deviation of the noise in the image's own units, from its finest wavelets.
+    """One level for the noise of an image, in its own units: that of :func:`estimate_noise` with model="gaussian".
 
-    The median of the diagonal details, as a normal deviation; the mean over channels and over the pages of a stack.
-    :func:`denoise` and :func:`deblur` take each page's own.
+    The mean over the pages of a stack; :func:`denoise` and :func:`deblur` take each page's own. Of pictures narrower
+    than 24 pixels, the median of the finest wavelets, as a normal deviation.
 
     Parameters
     ----------
@@ -47,13 +50,13 @@ def estimate_sigma(
     0.1
     """
     working, caller = open_image(image, data_range, channel_axis, alpha=alpha)
-    return float(np.mean([_page_level(page) for page in working])) * caller.data_range / 255.0
+    return float(np.mean([typical_level(page_noise(page, "gaussian")) for page in working])) * caller.data_range / 255.0
 
 
-def page_noises(working: Pages, caller: Caller, noise: Noise | None) -> list[Noise]:
-    """The noise of every page on 0..255, given or estimated."""
+def page_noises(working: Pages, caller: Caller, noise: Noise | None, model: Model = "gaussian") -> list[Noise]:
+    """The noise of every page on 0..255, given or estimated as of some model."""
     if noise is None:
-        return [Gaussian(_page_level(page)) for page in working]
+        return [page_noise(page, model) for page in working]
     at_work = noise.scaled(255.0 / caller.data_range, caller.offset)
     if isinstance(at_work, Correlated):
         spectrum = at_work.spectrum((working.shape[1], working.shape[2]))  # refuses one of another size
@@ -80,16 +83,6 @@ def _laid_out(sigma: NDArray[np.float32], working: Pages, caller: Caller) -> NDA
     return caller.paged(sigma)
 
 
-def typical_level(noise: Noise) -> float:
-    """One number for a page's noise, on 0..255: the root of its mean variance."""
-    if isinstance(noise, Map):
-        return float(root_mean_square(noise.sigma if noise.typical is None else np.asarray(noise.typical)))
-    if isinstance(noise, PoissonGaussian):
-        return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
-    assert isinstance(noise, Gaussian | Correlated)
-    return noise.sigma
-
-
 def largest_level(noise: Noise) -> float:
     """That of the noisiest pixel of a page."""
     return float(noise.sigma.max()) if isinstance(noise, Map) else typical_level(noise)
@@ -106,24 +99,3 @@ def stated_noise(sigma: object, noise: Noise | None) -> Noise | None:
     if sigma is None:
         return None
     return Gaussian(level(sigma)) if np.ndim(sigma) == 0 else Map(np.asarray(sigma))  # type: ignore[arg-type]
-
-
-def _page_level(page: NDArray[np.float32]) -> float:
-    """On 0..255; the mean over the channels. An image of a pixel or two has no noise to speak of."""
-    planes = page[None] if page.ndim == 2 else np.moveaxis(page, -1, 0)
-    if min(planes.shape[1:]) < 2:
-        return 0.0
-    levels = [_finest_wavelets(plane) for plane in planes if plane.min() < plane.max()]
-    return float(np.mean(levels)) if levels else 0.0
-
-
-def _finest_wavelets(plane: Plane) -> float:
-    """The median of the diagonal details, as a normal deviation (Donoho and Johnstone 1994).
-
-    The same number as scikit-image's `estimate_sigma`, which warns that two or three columns look like colours.
-    """
-    import pywt
-
-    details = np.abs(pywt.dwtn(plane, "db2")["dd"])
-    details = details[details > 0]
-    return float(np.median(details)) / 0.6744897501960817 if details.size else 0.0
