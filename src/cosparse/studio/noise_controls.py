@@ -19,7 +19,7 @@ from cosparse.studio.session import Session
 STATED = [("One level", "level"), ("Photons", "photons"), ("A map", "map")]
 SIGMA = "In grey levels of 255; 0 is none."
 NOTHING = '<div class="noise-seen"><p>Choose a picture, and its noise is estimated.</p></div>'
-STRENGTH = "1 removes all of it, 0.5 leaves half, 2 smooths more."
+STRENGTH = "1 is all, 0.5 leaves half, 2 smooths more."
 
 
 class NoiseControls:
@@ -27,7 +27,7 @@ class NoiseControls:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        with gr.Group():
+        with gr.Group(elem_id="noise-box"):
             self.kind = gr.Radio(_kinds("denoise"), value="auto", label="What kind of noise?", elem_id="noise")
             self.seen = plain(NOTHING, elem_id="noise-seen")
             self.sigma = gr.Slider(
@@ -43,9 +43,9 @@ class NoiseControls:
                 hint = "A grey picture of the same size; a grey level of 25 says σ = 25."
                 self.drop = drop_box("Add a noise map", hint, studio.limits, small=True)
                 self.map = plain("", elem_id="noise-map")
-        with gr.Row(elem_id="strengths") as self.for_strengths:
-            self.luma = _strength("How much grain to remove", "luma")
-            self.chroma = _strength("How much colour noise", "chroma", visible=False)
+        with gr.Group(elem_id="strengths") as self.for_strengths:
+            self.luma = _strength("Grain to remove", "luma", info=STRENGTH)
+            self.chroma = _strength("Colour noise to remove", "chroma", visible=False)
 
     @property
     def inputs(self) -> Parts:
@@ -85,22 +85,25 @@ class NoiseControls:
         """Another task: those that do not estimate the noise begin without any."""
         offered = _kinds(task)
         kept = kind if kind in [value for _, value in offered] else offered[0][1]
-        update = self.choose(session, kept) | {self.kind: gr.update(choices=offered, value=kept)}
-        if session.estimate is not None:
-            update[self.sigma] = gr.update(visible=kept == "level", **_sigma(task, session.estimate.level))
-        return update
+        return self.choose(session, kept) | {self.kind: gr.update(choices=offered, value=kept)}
 
     def picture(self, session: Session, source: Source, task: str, kind: str) -> Update:
         """Another picture, or the same one damaged: its noise is estimated, and what was stated kept where it fits."""
         seen = session.estimate = noise_seen.look(source)
         update = self.task(session, task, kind)
-        update[self.seen] = gr.update(value=noise_seen.drawn(seen), visible=update[self.kind]["value"] == "auto")
+        update[self.seen] = {**update[self.seen], "value": noise_seen.drawn(seen)}
+        told = f"{SIGMA} Estimated here: {seen.level:.1f}."
+        update[self.sigma] = {**update[self.sigma], "value": round(min(seen.level, 100), 1), "info": told}
         update[self.chroma] = gr.update(visible=source.picture.channel_axis is not None)
         if session.noise_map is not None and session.noise_map.sigma.shape != source.shape:
             session.noise_map, update[self.map] = None, ""
         if source.damage is None:
             update |= self._photons(seen.noise, source.picture.data_range)
         return update
+
+    def told(self, session: Session) -> str:
+        """What was estimated, for the line above the picture."""
+        return f"Noise: {noise_seen.in_words(session.estimate)}" if session.estimate else ""
 
     def _photons(self, noise: Noise, white: float) -> Update:
         """The numbers to begin with, in the picture's own values: as estimated, or a photon a grey level of 255."""
@@ -151,11 +154,6 @@ def _kinds(task: str) -> list[tuple[str, str]]:
     return [("Automatic", "auto") if TASKS[task].estimates_noise else ("None", "none"), *STATED]
 
 
-def _sigma(task: str, estimated: float) -> Update:
-    used = round(min(estimated, 100), 1) if TASKS[task].estimates_noise else 0.0
-    return {"value": used, "info": f"{SIGMA} Estimated here: {estimated:.1f}."}
-
-
 def _units(white: float) -> str:
     said = (
         "The variance of a value is gain · (value − offset) + read noise², "
@@ -165,6 +163,4 @@ def _units(white: float) -> str:
 
 
 def _strength(label: str, name: str, **options: Any) -> Any:
-    return gr.Slider(
-        0, 2, 1, step=0.05, label=label, info=STRENGTH, elem_id=name, buttons=[], min_width=150, **options
-    )  # fmt: skip
+    return gr.Slider(0, 2, 1, step=0.05, label=label, elem_id=name, buttons=[], **options)

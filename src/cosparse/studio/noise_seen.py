@@ -123,7 +123,7 @@ def dots(plane: Array, channel: str = "") -> Dots:
 
 def drawn(seen: Estimate) -> str:
     """The words, the curve, and the map if the noise differs over the picture."""
-    return f'<div class="noise-seen"><p>{in_words(seen)}</p>{curve(seen)}{level_map(seen.deviations())}</div>'
+    return f'<div class="noise-seen"><p>Noise: {in_words(seen)}</p>{curve(seen)}{level_map(seen.deviations())}</div>'
 
 
 def in_words(seen: Estimate) -> str:
@@ -131,13 +131,13 @@ def in_words(seen: Estimate) -> str:
     noise, deviations = seen.noise, seen.deviations()
     low, high = (float(np.percentile(deviations, share)) for share in (2, 98))
     if isinstance(noise, PoissonGaussian):
-        said = f"It grows with brightness, as photons' does: σ is {low:.1f} in the dark and {high:.1f} in the light."
+        said = f"grows with brightness, as photons' does: σ is {low:.1f} in the dark and {high:.1f} in the light."
     elif isinstance(noise, Map):
-        said = f"It differs over the picture: σ goes from {low:.1f} to {high:.1f}."
+        said = f"differs over the picture: σ goes from {low:.1f} to {high:.1f}."
     elif isinstance(noise, Correlated):
-        said = f"Neighbouring pixels share it, as after resizing or in a JPEG: σ = {seen.level:.1f}."
+        said = f"shared by neighbouring pixels, as after resizing or in a JPEG: σ = {seen.level:.1f}."
     else:
-        said = f"Much the same everywhere: σ = {seen.level:.1f} of 255."
+        said = f"much the same everywhere: σ = {seen.level:.1f} of 255."
     return f"{said} {_sure(noise.confidence)}".strip()
 
 
@@ -165,7 +165,7 @@ def curve(seen: Estimate) -> str:
         lines = [("", across, np.full(len(across), seen.level**2))]
     marks = [(one.channel, one.brightness, one.variance) for one in seen.dots]
     svg = chart.scatter(marks, lines, x="brightness", y="variance of the noise")
-    return chart.captioned(svg, f"Dots: measured where the picture is so bright.{' Line: what is used.' * bool(lines)}")
+    return chart.captioned(svg, f"Dots: measured.{' Line: what is used.' * bool(lines)}")
 
 
 def level_map(deviations: Array, *, always: bool = False) -> str:

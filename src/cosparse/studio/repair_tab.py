@@ -143,10 +143,11 @@ class RepairTab:
         before = scene.published(session, "before", source.picture.working)
         session.shown = {"before": before, **scene.extent(session, source)}
         known = f", {source.damage.words}" if source.damage else ""
+        text = self.noise.told(session) if noise[self.noise.kind]["value"] == "auto" else "Ready."
         return {
             **noise,
             self.stage: scene.staged(session, TASKS[task]),
-            self.status: news(f"{source.name}{known}. Ready."),
+            self.status: news(f"{source.name}{known}. {text}"),
             self.figures: "",
             self.run.go: gr.update(interactive=True),
             self.original: gr.update(visible=source.damage is not None),
