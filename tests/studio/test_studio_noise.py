@@ -127,7 +127,8 @@ def test_noise_of_a_reduced_picture(noise):
 
 def test_words_say_what_was_found():
     def said(noise) -> str:
-        return noise_seen.in_words(noise_seen.Estimate(noise, (), np.linspace(0, 255, 400).reshape(20, 20)))
+        levels = np.sqrt(noise.variance(np.linspace(0, 255, 400).reshape(20, 20)))
+        return noise_seen.in_words(noise_seen.Estimate(noise, (), levels))
 
     assert said(Gaussian(3.0)) == "much the same everywhere: σ = 3.0 of 255."
     assert said(PoissonGaussian(2.0, 1.0)).endswith("σ is 3.3 in the dark and 22.4 in the light.")

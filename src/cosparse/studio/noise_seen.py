@@ -33,40 +33,42 @@ class Dots:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The noise on 0..255, what of it depends on brightness, and the picture made small."""
+    """The noise on 0..255, how it depends on brightness, and its level over the picture, made small."""
 
     noise: Noise
     dots: tuple[Dots, ...]
-    small: Array
+    levels: Array
 
     @property
     def level(self) -> float:
         """One number: the root of the mean variance."""
-        return float(np.sqrt(self.noise.variance(self._like_noise()).mean()))
-
-    def deviations(self) -> Array:
-        """The level of every pixel of the small picture, over its channels."""
-        found = np.sqrt(self.noise.variance(self._like_noise()))
-        return found if found.ndim == 2 else found.mean(axis=-1)
-
-    def _like_noise(self) -> Array:
-        """The small picture; for a map, something of its shape."""
-        return self.noise.sigma if isinstance(self.noise, Map) else self.small
+        return float(np.sqrt(np.mean(self.levels**2)))
 
 
 def look(source: Source) -> Estimate:
     """Estimate the noise of a picture; of one with holes, which would count as noise, nothing is said."""
-    work = source.picture.working
-    small, _ = reduced(work, reduction(work.shape[0] * work.shape[1], SMALL))
     if source.missing is not None:
-        return Estimate(Gaussian(0.0), (), small)
+        return Estimate(Gaussian(0.0), (), np.zeros((1, 1)))
+    work = source.picture.working
     some = part(work)
     noise = _estimated(some, source.picture.channel_axis)
-    if isinstance(noise, Map) and noise.sigma.shape[:2] != work.shape[:2]:
-        noise = replace(noise, sigma=_enlarged(noise.sigma, work.shape[:2]))
     planes = [some] if some.ndim == 2 else [some[..., c] for c in range(some.shape[-1])]
     names = CHANNELS.get(len(planes), ("",) * len(planes))
-    return Estimate(noise, tuple(dots(plane, name) for plane, name in zip(planes, names, strict=True)), small)
+    marks = tuple(dots(plane, name) for plane, name in zip(planes, names, strict=True))
+    levels = _levels(noise, work)
+    if isinstance(noise, Map) and noise.sigma.shape[:2] != work.shape[:2]:
+        noise = replace(noise, sigma=_enlarged(noise.sigma, work.shape[:2]))
+    return Estimate(noise, marks, levels)
+
+
+def _levels(noise: Noise, work: Array) -> Array:
+    """The level of every pixel of a small picture, over its channels."""
+    if isinstance(noise, Map):
+        small, _ = reduced(noise.sigma, reduction(noise.sigma.size, SMALL))
+    else:
+        small, _ = reduced(work, reduction(work.size, SMALL))
+        small = np.sqrt(noise.variance(small))
+    return small if small.ndim == 2 else small.mean(axis=-1)
 
 
 def _estimated(work: Array, channel_axis: int | None) -> Noise:
@@ -123,13 +125,13 @@ def dots(plane: Array, channel: str = "") -> Dots:
 
 def drawn(seen: Estimate) -> str:
     """The words, the curve, and the map if the noise differs over the picture."""
-    return f'<div class="noise-seen"><p>Noise: {in_words(seen)}</p>{curve(seen)}{level_map(seen.deviations())}</div>'
+    return f'<div class="noise-seen"><p>Noise: {in_words(seen)}</p>{curve(seen)}{level_map(seen.levels)}</div>'
 
 
 def in_words(seen: Estimate) -> str:
     """What was found, and how sure that is."""
-    noise, deviations = seen.noise, seen.deviations()
-    low, high = (float(np.percentile(deviations, share)) for share in (2, 98))
+    noise = seen.noise
+    low, high = (float(np.percentile(seen.levels, share)) for share in (2, 98))
     if isinstance(noise, PoissonGaussian):
         said = f"grows with brightness, as photons' does: σ is {low:.1f} in the dark and {high:.1f} in the light."
     elif isinstance(noise, Map):
@@ -168,12 +170,12 @@ def curve(seen: Estimate) -> str:
     return chart.captioned(svg, f"Dots: measured.{' Line: what is used.' * bool(lines)}")
 
 
-def level_map(deviations: Array, *, always: bool = False) -> str:
+def level_map(levels: Array, *, always: bool = False) -> str:
     """Where there is how much noise, as a small picture; nothing if it is much the same everywhere."""
-    low, high = (float(np.percentile(deviations, share)) for share in (1, 99))
+    low, high = (float(np.percentile(levels, share)) for share in (1, 99))
     if not always and high <= 1.25 * low + 0.2:
         return ""
-    shown, _ = reduced(deviations, reduction(deviations.size, SMALL))
+    shown, _ = reduced(levels, reduction(levels.size, SMALL))
     heat = chart.heat((shown - low) / max(high - low, 1e-6))
     said = f"Map of the noise: from {low:.1f} to {high:.1f}"
     scale = f'<div class="scale">σ {low:.1f} <i></i> {high:.1f}</div>'

@@ -65,7 +65,7 @@ class RepairTab:
         examples = f'<div class="examples" role="group" aria-label="Examples">{buttons}</div>'
         self.examples = scripted(examples, "choices(element, props, trigger)")
         step("2. Task")
-        names = [(task.capitalize(), task) for task in TASKS]
+        names = [(task.capitalize(), task) for task in PAGE_TASKS]
         self.task = gr.Radio(names, value="denoise", show_label=False, label="Task", elem_id="task", container=False)
         with gr.Group(visible=False) as self.for_mask:
             hint = "White is what should go. Or paint on the picture itself."
