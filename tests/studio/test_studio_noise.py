@@ -27,7 +27,7 @@ def test_photons_that_are_stated(browse, picture_file, photograph):
     page.locator("#status [role=alert]", has_text="give the gain").wait_for()
     page.get_by_label("Gain").fill("12")
     page.get_by_label("Read noise").fill("3")
-    damage(page, "noise of the stated kind added")
+    damage(page, "photon noise of gain 12 added")
     repair(page)
     stated = figures(page)
     choose_noise(page, "One level")
@@ -90,7 +90,7 @@ def test_a_map_of_the_noise(browse, picture_file, photograph):
         page.locator("#status [role=alert]", has_text=said).wait_for()
     upload(page, picture_file("levels.png", clipped(levels)), "Add a noise map")
     page.locator("#noise-map img").wait_for()
-    damage(page, "noise of the stated kind added")
+    damage(page, "noise by the map added")
     repair(page)
     assert figures(page)["Gain"] > 5
     open_picture(page, picture_file("other.png", photograph[:64, :64]))  # to which the map does not belong

@@ -53,7 +53,7 @@ Series = tuple[str, NDArray[np.float64], NDArray[np.float64]]  # the name of a c
 
 def scatter(dots: list[Series], lines: list[Series], *, x: str, y: str) -> str:
     """Dots and lines over brightness from 0 to 255, in the colours of their channels; small, for a narrow column."""
-    width, height, left, bottom, top, right = 360, 164, 46, 36, 10, 10
+    width, height, left, bottom, top, right = 360, 164, 54, 36, 10, 10
     wide, tall = width - left - right, height - top - bottom
     high = _round_end(max((float(one.max()) for _, _, one in (*dots, *lines) if len(one)), default=1.0))
 

@@ -166,7 +166,7 @@ def curve(seen: Estimate) -> str:
     elif not isinstance(seen.noise, Map):
         lines = [("", across, np.full(len(across), seen.level**2))]
     marks = [(one.channel, one.brightness, one.variance) for one in seen.dots]
-    svg = chart.scatter(marks, lines, x="brightness", y="variance of the noise")
+    svg = chart.scatter(marks, lines, x="brightness", y="variance")
     return chart.captioned(svg, f"Dots: measured.{' Line: what is used.' * bool(lines)}")
 
 

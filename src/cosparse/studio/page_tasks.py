@@ -9,7 +9,7 @@ import numpy as np
 
 from cosparse.io.picture import Picture
 from cosparse.io.values import from_working
-from cosparse.noise import Gaussian, Map, Noise
+from cosparse.noise import Gaussian, Map, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.psf import Kernel, box_kernel, disk_kernel, motion_kernel
@@ -88,8 +88,13 @@ def _add_noise(picture: Picture, job: Job) -> Damage:
         noise = Gaussian(25.0)
     if isinstance(noise, Map) and coloured:
         noise = Map(np.repeat(noise.sigma[..., None], picture.pixels.shape[-1], axis=-1))
-    words = f"noise of σ = {noise.sigma:g} added" if isinstance(noise, Gaussian) else "noise of the stated kind added"
-    return _damaged(picture, noise.sample(picture.working, 0), words)
+    return _damaged(picture, noise.sample(picture.working, 0), _noise_in_words(noise, picture.data_range))
+
+
+def _noise_in_words(noise: Noise, white: float) -> str:
+    if isinstance(noise, PoissonGaussian):
+        return f"photon noise of gain {noise.scaled(white / 255).gain:g} added"
+    return f"noise of σ = {noise.sigma:g} added" if isinstance(noise, Gaussian) else "noise by the map added"
 
 
 def _drop_pixels(picture: Picture, job: Job) -> Damage:
