@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Stage,
         deblur,
         denoise,
+        estimate_noise,
         estimate_sigma,
         inpaint,
         reconstruct,
@@ -47,7 +48,7 @@ _HOMES = {
     "patches": "sample_patches",
     "penalty": "Penalty",
     "reconstruction": "Plan Prior Problem Progress Reconstruction Solution Stage "
-    "deblur denoise estimate_sigma inpaint reconstruct solve upscale",
+    "deblur denoise estimate_noise estimate_sigma inpaint reconstruct solve upscale",
     "refinement": "RefineProgress RefineResult refine_operator",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
@@ -56,9 +57,9 @@ _MODULES = ("images", "testing", "baselines", "cluster")
 __all__ = [
     "AnalysisOperator", "Correlated", "Gaussian", "LearnProgress", "LearnResult", "Map", "Noise", "Penalty", "Plan",
     "PoissonGaussian", "Prior", "Problem", "Progress", "Reconstruction", "RefineProgress", "RefineResult", "Settings",
-    "Solution", "Stage", "Stop", "__version__", "deblur", "denoise", "estimate_sigma", "inpaint", "learn_operator",
-    "limit_threads", "load_operator", "psnr", "reconstruct", "refine_operator", "sample_patches", "solve", "ssim",
-    "upscale",
+    "Solution", "Stage", "Stop", "__version__", "deblur", "denoise", "estimate_noise", "estimate_sigma", "inpaint",
+    "learn_operator", "limit_threads", "load_operator", "psnr", "reconstruct", "refine_operator", "sample_patches",
+    "solve", "ssim", "upscale",
 ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """From measurements to an image: the operator as the prior of a whole picture (section IV)."""
 
 from cosparse.reconstruction.engine import Solution, solve
+from cosparse.reconstruction.estimation import estimate_noise
 from cosparse.reconstruction.general import Reconstruction, reconstruct
 from cosparse.reconstruction.noise_level import estimate_sigma
 from cosparse.reconstruction.prior import Prior
@@ -11,5 +12,5 @@ from cosparse.reconstruction.watch import Progress
 
 __all__ = [
     "Plan", "Prior", "Problem", "Progress", "Reconstruction", "Solution", "Stage", "deblur", "denoise",
-    "estimate_sigma", "inpaint", "reconstruct", "solve", "upscale",
+    "estimate_noise", "estimate_sigma", "inpaint", "reconstruct", "solve", "upscale",
 ]  # fmt: skip

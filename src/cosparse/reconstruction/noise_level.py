@@ -6,16 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level
-from cosparse.reconstruction.planes import Caller, Pages, Plane, open_image
+from cosparse.reconstruction.estimation import Model, page_noise
+from cosparse.reconstruction.planes import Caller, Pages, open_image
 
 
 def estimate_sigma(
     image: ArrayLike, *, data_range: float | None = None, channel_axis: int | None = None, alpha: bool = False
 ) -> float:
-    """The standard deviation of the noise in the image's own units, from its finest wavelets.
+    """One level for the noise of an image, in its own units: that of :func:`estimate_noise` with model="gaussian".
 
-    The median of the diagonal details, as a normal deviation; the mean over channels and over the pages of a stack.
-    :func:`denoise` and :func:`deblur` take each page's own.
+    The mean over the pages of a stack; :func:`denoise` and :func:`deblur` take each page's own. Of pictures narrower
+    than 24 pixels, the median of the finest wavelets, as a normal deviation.
 
     Parameters
     ----------
@@ -45,13 +46,13 @@ def estimate_sigma(
     0.1
     """
     working, caller = open_image(image, data_range, channel_axis, alpha=alpha)
-    return float(np.mean([_page_level(page) for page in working])) * caller.data_range / 255.0
+    return float(np.mean([typical_level(page_noise(page, "gaussian")) for page in working])) * caller.data_range / 255.0
 
 
-def page_noises(working: Pages, caller: Caller, noise: Noise | None) -> list[Noise]:
-    """The noise of every page on 0..255, given or estimated."""
+def page_noises(working: Pages, caller: Caller, noise: Noise | None, model: Model = "gaussian") -> list[Noise]:
+    """The noise of every page on 0..255, given or estimated as of some model."""
     if noise is None:
-        return [Gaussian(_page_level(page)) for page in working]
+        return [page_noise(page, model) for page in working]
     at_work = noise.scaled(255.0 / caller.data_range, caller.offset)
     if not isinstance(at_work, Map):
         return [at_work] * len(working)
@@ -91,24 +92,3 @@ def stated_noise(sigma: object, noise: Noise | None) -> Noise | None:
     if sigma is None:
         return None
     return Gaussian(level(sigma)) if np.ndim(sigma) == 0 else Map(np.asarray(sigma))  # type: ignore[arg-type]
-
-
-def _page_level(page: NDArray[np.float32]) -> float:
-    """On 0..255; the mean over the channels. An image of a pixel or two has no noise to speak of."""
-    planes = page[None] if page.ndim == 2 else np.moveaxis(page, -1, 0)
-    if min(planes.shape[1:]) < 2:
-        return 0.0
-    levels = [_finest_wavelets(plane) for plane in planes if plane.min() < plane.max()]
-    return float(np.mean(levels)) if levels else 0.0
-
-
-def _finest_wavelets(plane: Plane) -> float:
-    """The median of the diagonal details, as a normal deviation (Donoho and Johnstone 1994).
-
-    The same number as scikit-image's `estimate_sigma`, which warns that two or three columns look like colours.
-    """
-    import pywt
-
-    details = np.abs(pywt.dwtn(plane, "db2")["dd"])
-    details = details[details > 0]
-    return float(np.median(details)) / 0.6744897501960817 if details.size else 0.0

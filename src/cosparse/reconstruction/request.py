@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -15,6 +15,7 @@ from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
 from cosparse.reconstruction.engine import Descend, solve
+from cosparse.reconstruction.estimation import Model
 from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.noise_level import page_noises, stated_noise, typical_level
 from cosparse.reconstruction.planes import (
@@ -126,7 +127,7 @@ class Request:
     second_pass: Grouping | None = None
     larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
-    stabilised: Stabilisation | None = None  # how the pages were made to have white noise, if they were
+    stabilised: Sequence[Stabilisation | None] = ()  # how pages were made to have white noise, if any were
     strengths: tuple[float, float] = (1.0, 1.0)  # how much of the noise of luma and of chroma is removed
     blends: bool = False  # whether less than all of it is so by mixing result and image: then the grain stays natural
     callback: Callback = None  # who is told of iterations
@@ -139,10 +140,11 @@ class Request:
         sigma: ArrayLike | None,
         given: Mapping[str, Any],
         known: NDArray[np.bool_] | None = None,
+        model: Model = "gaussian",
     ) -> Request:
         """What every task asks for an array: for each page the operator and its noise, given or estimated.
 
-        Where pixels are not `known`, (n, h, w), there may be NaN.
+        Where pixels are not `known`, (n, h, w), there may be NaN. Noise that is estimated is of the `model`.
         """
         options = settled(None, Options, given)
         checked_quality(options.quality)
@@ -152,7 +154,7 @@ class Request:
         seen = pages if known is None else pages[known]
         if known is not None and np.isnan(seen).any():
             raise ValueError("image: holds NaN or infinity in pixels that the mask calls known; mark them as missing")
-        noises = page_noises(pages, caller, stated_noise(sigma, options.noise))
+        noises = page_noises(pages, caller, stated_noise(sigma, options.noise), model)
         levels = [typical_level(noise) for noise in noises]
         if not options.part:
             refuse_far(seen, caller, max(levels, default=0.0))
@@ -167,12 +169,18 @@ class Request:
 
     def with_white_noise(self) -> Request:
         """With photon noise made white by a root of every value: for tasks that know of nothing but pixels."""
-        noise = next((asked.noise for asked in self.asked if asked is not None), None)
-        if not isinstance(noise, PoissonGaussian):
+        noises = [None if asked is None else asked.noise for asked in self.asked]
+        ways = [Stabilisation(noise) if isinstance(noise, PoissonGaussian) else None for noise in noises]
+        if not any(ways):
             return self
-        stabilised = Stabilisation(noise)
-        asked = [asked and replace(asked, sigma=stabilised.sigma, noise=None) for asked in self.asked]
-        return replace(self, pages=stabilised.forward(self.pages), asked=asked, stabilised=stabilised)
+        pages = np.stack(
+            [page if way is None else way.forward(page) for page, way in zip(self.pages, ways, strict=True)]
+        )
+        asked = [
+            asked and (asked if way is None else replace(asked, sigma=way.sigma, noise=None))
+            for asked, way in zip(self.asked, ways, strict=True)
+        ]
+        return replace(self, pages=pages, asked=asked, stabilised=ways)
 
     @property
     def sigmas(self) -> tuple[float, ...]:
@@ -197,14 +205,15 @@ class Request:
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
         limits = self.limits[number]
         bounds = limits and self.caller.working_bounds(limits)
-        channels, join = take_apart(self.pages[number], None if self.stabilised else bounds)
+        stabilised = self.stabilised[number] if self.stabilised else None
+        channels, join = take_apart(self.pages[number], None if stabilised else bounds)
         channels = [
             replace(channel, gain=channel.gain * (max(strength, 1.0) if self.blends else strength))
             for channel, strength in zip(channels, self._strength_of(channels), strict=True)
         ]
-        if self.stabilised is None:
+        if stabilised is None:
             return channels, join
-        back = self.stabilised.back
+        back = stabilised.back
 
         def joined(planes: list[Plane]) -> Plane:
             page = back(join(planes))

@@ -46,7 +46,7 @@ def denoise(
         (h, w), pages of it (..., h, w), or either with a channel axis; uint8, uint16 or float.
     sigma : float or array, optional
         Standard deviation of the noise in the image's own units, or a map of it: (h, w), or of the image's shape.
-        Estimated if not given, for every page of a stack.
+        If neither it nor `noise` is given, what :func:`estimate_noise` finds, for every page of a stack.
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name or an operator file. "default" has no steps: its results are minimisers.
     weight : float, optional
@@ -113,7 +113,7 @@ def request(
     image: ArrayLike, sigma: ArrayLike | None = None, *, grouping: bool = True, **given: Unpack[Common]
 ) -> Request:
     """What :func:`denoise` is asked for."""
-    request = Request.of(pose, image, sigma, given).with_white_noise()
+    request = Request.of(pose, image, sigma, given, model="auto").with_white_noise()
     untouched = np.array([asked is None or asked.sigma == 0 for asked in request.asked])
 
     def finish(result: NDArray[Any]) -> NDArray[Any]:

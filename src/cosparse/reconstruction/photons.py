@@ -1,0 +1,119 @@
+"""Gain and read noise of a single picture: the variance of flat blocks against their brightness.
+
+The mean square e of a flat block's finest n coefficients, of mean brightness m, is (v(m) + t)·χ²ₙ/n with
+v(m) = gain·m + c. Blocks that are not quite flat have a t > 0; which ones is not known, so every block counts as a
+mixture of both, and the line is the most likely one (Foi et al. 2008 fit it to level sets of wavelets).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.reconstruction.flat_blocks import ORDER
+
+Array = NDArray[Any]
+
+FINEST = ORDER >= 8
+FREEDOM = int(np.count_nonzero(FINEST))
+CLASSES = 10  # of brightness, in each of which the flattest blocks are taken
+FLAT = 0.3  # of the blocks of a class
+MOST = 2500  # blocks
+NEGLIGIBLE = 6.0  # of the log likelihood: what an intercept below zero must explain to be believed
+SATURATION = 3.0  # deviations from an end where values are cut off: nearer blocks seem less noisy than they are
+
+
+@dataclass(frozen=True)
+class VarianceLine:
+    """v(m) = gain·m + intercept, and by how much it explains the blocks better than one variance for all.
+
+    `ratio` is that of the variances of bright blocks and of dark ones, `error` a standard deviation of the gain's
+    logarithm.
+    """
+
+    gain: float
+    intercept: float
+    evidence: float
+    ratio: float
+    error: float
+
+    def parameters(self) -> tuple[float, float, float]:
+        """Gain, read noise and offset. A line that meets zero at a brightness is of a sensor with that offset."""
+        read = max(self.intercept, 0.0) ** 0.5
+        return self.gain, read, max(-self.intercept, 0.0) / self.gain if self.gain > 0 else 0.0
+
+
+def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, np.inf)) -> VarianceLine | None:
+    """Of the cosine transforms of a plane's blocks; None if all are equally bright. Values are cut off at the `ends`."""
+    means, energies = _flat(found, ends)
+    low, high = np.quantile(means, (0.1, 0.9)) if means.size else (0.0, 0.0)
+    scale = float(np.median(energies)) if energies.size else 0.0
+    if not high - low > 1e-3 or not scale > 1e-9:
+        return None
+    place = (means - low) / (high - low)
+    loss = _loss(energies / scale, place)
+    flat_fit = _smallest(lambda p: loss(p[0], p[0], p[1], p[2]), (0.0, 1.0, -0.5))
+    first = (flat_fit[0][0], flat_fit[0][0], *flat_fit[0][1:])
+    free = _smallest(lambda p: loss(*p), first)
+    dark, bright = np.exp(free[0][:2]) * scale
+    gain = float((bright - dark) / (high - low))
+    intercept = float(dark - gain * low)
+    if gain > 0 > intercept and low > 0:
+        log_ratio = np.log(high / low)
+        bound = _smallest(lambda p: loss(p[0], p[0] + log_ratio, p[1], p[2]), (free[0][0], *free[0][2:]))
+        if bound[1] - free[1] < NEGLIGIBLE:
+            gain, intercept = float(np.exp(bound[0][0]) * scale / low), 0.0
+    # The variance of a normal variable, from n squares, is known to sqrt(2/n); a third of overlapping blocks count.
+    error = (bright + dark) / max(abs(bright - dark), 1e-9) * (2.0 / (FREEDOM * max(len(means) / 6, 1))) ** 0.5
+    return VarianceLine(gain, intercept, flat_fit[1] - free[1], float(bright / dark), float(min(error, 1.0)))
+
+
+def _flat(found: NDArray[np.float32], ends: tuple[float, float]) -> tuple[Array, Array]:
+    """Mean and finest energy of blocks that are flat in all coarser frequencies, of every brightness."""
+    means = found[:, 0, 0].astype(float) / found.shape[1]
+    fine = np.mean(found[:, FINEST] ** 2, axis=1, dtype=float)
+    coarse = np.mean(found[:, (ORDER > 0) & ~FINEST] ** 2, axis=1, dtype=float)
+    margin = SATURATION * float(np.quantile(fine, 0.25)) ** 0.5
+    inside = (means > ends[0] + margin) & (means < ends[1] - margin)
+    means, fine, coarse = means[inside], fine[inside], coarse[inside]
+    chosen = [
+        part[np.argsort(coarse[part], kind="stable")[: max(int(FLAT * len(part)), min(len(part), 10))]]
+        for part in np.array_split(np.argsort(means, kind="stable"), CLASSES)
+    ]
+    picked = np.concatenate(chosen)
+    picked = picked[np.linspace(0, len(picked) - 1, min(len(picked), MOST)).astype(np.intp)]
+    return means[picked], fine[picked]
+
+
+def _loss(energies: Array, place: Array) -> Callable[..., float]:
+    """The negative log likelihood: by the log variance of dark and bright blocks, how many are flat, the others' t."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(9)
+    weights = weights / weights.sum()
+    half, logs = FREEDOM / 2, np.log(np.maximum(energies, 1e-12))
+
+    def likelihood(variance: Array, energy: Array, log: Array) -> Array:
+        return np.asarray(np.exp(half * (1 + log - np.log(variance) - energy / variance)))
+
+    def loss(dark: float, bright: float, flat: float, texture: float) -> float:
+        ends = np.exp(np.clip([dark, bright], -30, 30))
+        variance = np.maximum(ends[0] * (1 - place) + ends[1] * place, 0.02 * ends.max())
+        share = 1 / (1 + np.exp(-np.clip(flat, -30, 30)))
+        more = variance[:, None] + np.exp(np.clip(texture + nodes, -30, 30))
+        rough = likelihood(more, energies[:, None], logs[:, None]) @ weights
+        mixed = share * likelihood(variance, energies, logs) + (1 - share) * rough
+        return float(-np.log(np.maximum(mixed, 1e-30)).sum() - 3.0 * np.log(share))
+
+    return loss
+
+
+def _smallest(loss: Callable[[Array], float], start: tuple[float, ...]) -> tuple[Array, float]:
+    """Where a function of a few numbers is least, and how much it is there."""
+    from scipy.optimize import minimize
+
+    options = {"maxiter": 400, "xatol": 2e-3, "fatol": 0.02}
+    found = minimize(loss, start, method="Nelder-Mead", options=options)
+    return np.asarray(found.x), float(found.fun)
