@@ -23,6 +23,10 @@ def choose(page, task: str) -> None:
     page.locator("#task").get_by_text(task).click()
 
 
+def choose_noise(page, kind: str) -> None:
+    page.locator("#noise").get_by_text(kind).click()
+
+
 def damage(page, words: str) -> None:
     """Press the button that makes a repair necessary; wait for its effect."""
     page.locator("#try").click()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from steps import choose, damage, repair, stroke, upload
+from steps import choose, choose_noise, damage, repair, stroke, upload
 
 
 @pytest.fixture
@@ -51,6 +51,20 @@ def test_desktop(browse, shoot):
     shoot(page, "paint")
     repair(page)
     shoot(page, "inpaint")
+
+
+def test_noise(browse, shoot):
+    page = browse(viewport={"width": 1280, "height": 1000})
+    example(page, "A cup of coffee")
+    choose_noise(page, "Photons")
+    page.get_by_label("Gain").fill("4")
+    page.get_by_label("Read noise").fill("4")
+    damage(page, "noise")
+    choose_noise(page, "Automatic")
+    page.locator("#noise-seen svg").wait_for()
+    page.get_by_label("number input for Grain to remove").fill("0.8")
+    repair(page)
+    shoot(page, "noise")
 
 
 def test_other_tasks(browse, shoot, tmp_path):

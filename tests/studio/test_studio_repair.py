@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from steps import choose, damage, downloaded, figures, more, open_picture, painted, repair, stroke, upload, watch_stages
+from steps import (
+    choose,
+    choose_noise,
+    damage,
+    downloaded,
+    figures,
+    more,
+    open_picture,
+    painted,
+    repair,
+    stroke,
+    upload,
+    watch_stages,
+)
 
 import cosparse
 from cosparse.io.picture import Picture
@@ -15,6 +28,7 @@ def test_denoise_an_upload(browse, picture_file, photograph):
     open_picture(page, picture_file("cameraman.png", photograph))
     assert "192 × 192 · grey · 8 bit · shown smaller here" in page.locator("#stage .note").inner_text()
     damage(page, "noise of σ = 25 added")
+    choose_noise(page, "One level")
     sigma = float(page.get_by_label("number input for Noise σ").input_value())
     assert 20 < sigma < 28  # estimated from the noisy picture
     assert f"Estimated here: {sigma:.1f}" in page.locator("#sigma").inner_text()

@@ -12,6 +12,7 @@ from serving import LIMITS, running
 from steps import choose, damage, open_picture, stroke
 
 from cosparse.io.picture import Picture
+from cosparse.noise import Gaussian
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import repair_job
 from cosparse.studio.limits import Limits, Refused
@@ -99,7 +100,7 @@ def test_every_task_can_be_tried(photograph):
     truth = Picture(photograph[:64, :64].astype(np.uint16) * 257, np.full((64, 64), 9, np.uint16), data_range=65535.0)
     for name in PAGE_TASKS:
         task = TASKS[name]
-        job = Job(task, 25.0, "fast", factor=3 if "factor" in task.needs else 1, blur=Blur("disk", 3))
+        job = Job(task, Gaussian(25.0), "fast", factor=3 if "factor" in task.needs else 1, blur=Blur("disk", 3))
         source = Source("deep.png", truth, PAGE_TASKS[name].damage(truth, job))
         job = replace(job, missing=source.missing, blur=job.blur if "kernel" in task.needs else None)
         repair_job.check(source, job, Limits())
@@ -117,7 +118,7 @@ def test_every_task_can_be_tried(photograph):
 def test_the_preview_is_as_large_as_the_blur_needs(shape, blur):
     pixels = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
     picture = Picture(pixels, channel_axis=-1 if len(shape) == 3 else None)
-    source, job = Source("thin.png", picture), Job(TASKS["deblur"], 2.0, blur=blur)
+    source, job = Source("thin.png", picture), Job(TASKS["deblur"], Gaussian(2.0), blur=blur)
     repair_job.check(source, job, Limits())
     seen = []
     repair_job.preview(source, job, lambda step: bool(seen.append(step)) or True)

@@ -53,11 +53,15 @@ def test_phone_and_dark_mode(browse, picture_file, photograph, scheme):
 
 def test_everything_can_be_reached_with_the_keyboard(browse):
     page = browse()
+    page.locator("#noise input[value=level]").focus()
+    page.keyboard.press("Space")
+    page.get_by_label("range slider for Noise σ").wait_for()
     seen = set()
-    for _ in range(40):
+    for _ in range(60):
         page.keyboard.press("Tab")
         seen.add(page.evaluate("(document.activeElement.ariaLabel || document.activeElement.textContent).trim()"))
     assert {"Drop a picture here, or choose one", "range slider for Noise σ", "Add noise to try it"} <= seen
+    assert "range slider for Grain to remove" in seen
     page.get_by_role("button", name="Example: A cat").focus()
     page.keyboard.press("Enter")
     page.locator("#stage .note", has_text="chelsea.png").wait_for()

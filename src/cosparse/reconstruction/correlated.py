@@ -29,7 +29,10 @@ FLOOR = 1e-3  # of the mean variance: nothing is known better than this, in a pa
 # better where the noise is nearly white, and worse elsewhere.
 FIRST, LAST = 3.3, 0.4
 ROUNDS = (6, 12, 16)  # by quality; 8 cost 0.1 to 2 dB
-REST, END = 1.4, 0.3  # how much s is taken to be off, in units of the level: on the way (1 costs 0.2 to 0.6 dB), and last
+REST, END = (
+    1.4,
+    0.3,
+)  # how much s is taken to be off, in units of the level: on the way (1 costs 0.2 to 0.6 dB), and last
 BORDERS = 3  # times that the noise beyond the borders is imagined, at last
 BOUND = 10.0  # by which a whitened measurement counts more or less than it would
 

@@ -48,6 +48,55 @@ def line(values: list[float], *, x: str, y: str, last: int | None = None, zero: 
     )
 
 
+Series = tuple[str, NDArray[np.float64], NDArray[np.float64]]  # the name of a channel, x and y
+
+
+def scatter(dots: list[Series], lines: list[Series], *, x: str, y: str) -> str:
+    """Dots and lines over brightness from 0 to 255, in the colours of their channels; small, for a narrow column."""
+    width, height, left, bottom, top, right = 360, 164, 54, 36, 10, 10
+    wide, tall = width - left - right, height - top - bottom
+    high = _round_end(max((float(one.max()) for _, _, one in (*dots, *lines) if len(one)), default=1.0))
+
+    def place(across: float, up: float) -> tuple[str, str]:
+        return f"{left + across / 255 * wide:.1f}", f"{top + (1 - up / high) * tall:.1f}"
+
+    body = ""
+    for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
+        level, across = top + (1 - share) * tall, left + share * wide
+        body += (
+            f'<line class="grid" x1="{left}" x2="{width - right}" y1="{level}" y2="{level}"/>'
+            f'<text x="{left - 6}" y="{level + 4}" text-anchor="end">{_short(share * high)}</text>'
+            f'<text x="{across}" y="{height - bottom + 16}" text-anchor="{anchor}">{share * 255:.0f}</text>'
+        )
+    for name, xs, ys in lines:
+        points = " ".join(",".join(place(*pair)) for pair in zip(xs, ys, strict=True))
+        body += f'<polyline class="{name}" points="{points}"/>'
+    for name, xs, ys in dots:
+        centres = (place(*pair) for pair in zip(xs, ys, strict=True))
+        body += "".join(f'<circle class="{name}" cx="{cx}" cy="{cy}" r="3.5"/>' for cx, cy in centres)
+    ways = [(f"{name} ".lstrip(), xs, ys) for name, xs, ys in lines or dots if len(ys)]
+    ends = [f"{name}from {a[0]:.3g} at {at[0]:.0f} to {a[-1]:.3g} at {at[-1]:.0f}" for name, at, a in ways]
+    said = f"{y} over {x}: {'; '.join(ends)}"
+    return (
+        f'<svg class="chart small" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(said)}">{body}'
+        f'<text class="title" x="{left + wide / 2}" y="{height - 4}" text-anchor="middle">{escape(x)}</text>'
+        f'<text class="title" transform="rotate(-90 10 {top + tall / 2})" x="10" y="{top + tall / 2}" '
+        f'text-anchor="middle">{escape(y)}</text></svg>'
+    )
+
+
+def _round_end(value: float) -> float:
+    """The end of an axis: the next of 1, 2, 4, 6, 10 times a power of ten, whose half is round too.
+
+    >>> _round_end(27.0), _round_end(0.0)
+    (40.0, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(next(step * power for step in (1, 2, 4, 6, 10) if step * power >= value))
+
+
 def _short(value: float) -> str:
     """A number for an axis.
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-import cosparse
 from cosparse.io.masks import white_mask
 from cosparse.io.picture import Picture, read_image, write_image
 from cosparse.io.values import from_working, to_working
@@ -64,13 +63,6 @@ class Source:
         height, width = self.picture.pixels.shape[:2]
         return height, width
 
-    def estimated_noise(self) -> float:
-        """On 0..255; none where pixels were dropped, whose holes would count as noise."""
-        if self.missing is not None:
-            return 0.0
-        axis = self.picture.channel_axis
-        return float(cosparse.estimate_sigma(self.picture.working, data_range=255.0, channel_axis=axis))
-
 
 def example(name: str) -> Picture:
     """One of them, 8 bit, grey or colour."""
@@ -93,6 +85,12 @@ def open_picture(name: str, data: bytes, limits: Limits) -> Picture:
 def open_mask(name: str, data: bytes, limits: Limits) -> Mask:
     """True where the picture is white."""
     return white_mask(_single(name, data, limits, "a mask has one"))
+
+
+def open_grey(name: str, data: bytes, limits: Limits) -> NDArray[np.float32]:
+    """A map of noise levels: the grey values on 0..255, of colours their mean."""
+    work = _single(name, data, limits, "a map has one").working
+    return work if work.ndim == 2 else np.asarray(work.mean(axis=-1), np.float32)
 
 
 def _single(name: str, data: bytes, limits: Limits, wanted: str) -> Picture:

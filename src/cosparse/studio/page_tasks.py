@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from cosparse.io.picture import Picture
 from cosparse.io.values import from_working
+from cosparse.noise import Gaussian, Map, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.psf import Kernel, box_kernel, disk_kernel, motion_kernel
@@ -54,16 +55,20 @@ class Blur:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What to do. `sigma` is on 0..255; a factor of 1, no blur, nothing missing: the task does not ask for it."""
+    """What to do. The noise is on 0..255, the strengths are those of luma and chroma.
+
+    A factor of 1, no blur, nothing missing: the task does not ask for it.
+    """
 
     task: Task
-    sigma: float = 0.0
+    noise: Noise = field(default_factory=lambda: Gaussian(0.0))
     quality: str = "balanced"
     operator: AnalysisOperator | None = None
     factor: int = 1
     made_by: str | None = None  # of upscaling: the name of a reduction
     blur: Blur | None = None
     missing: Mask | None = None
+    strengths: tuple[float, float] = (1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -77,10 +82,19 @@ class PageTask:
 
 
 def _add_noise(picture: Picture, job: Job) -> Damage:
-    """Gaussian noise, rounded and clipped as a camera would."""
-    sigma = job.sigma if job.sigma >= 10 else 25.0  # at the estimate of a clean picture one would see nothing
-    noise = np.random.default_rng(0).normal(0, sigma, picture.pixels.shape)
-    return _damaged(picture, picture.working + noise, f"noise of σ = {sigma:g} added")
+    """Noise of the kind that was stated, rounded and clipped as a camera would."""
+    noise, coloured = job.noise, picture.channel_axis is not None
+    if isinstance(noise, Gaussian) and noise.sigma < 10:  # at the estimate of a clean picture one would see nothing
+        noise = Gaussian(25.0)
+    if isinstance(noise, Map) and coloured:
+        noise = Map(np.repeat(noise.sigma[..., None], picture.pixels.shape[-1], axis=-1))
+    return _damaged(picture, noise.sample(picture.working, 0), _noise_in_words(noise, picture.data_range))
+
+
+def _noise_in_words(noise: Noise, white: float) -> str:
+    if isinstance(noise, PoissonGaussian):
+        return f"photon noise of gain {noise.scaled(white / 255).gain:g} added"
+    return f"noise of σ = {noise.sigma:g} added" if isinstance(noise, Gaussian) else "noise by the map added"
 
 
 def _drop_pixels(picture: Picture, job: Job) -> Damage:

@@ -12,6 +12,7 @@ from cosparse.io.picture import Picture
 from cosparse.reconstruction import Progress
 from cosparse.repair import bicubic, repair
 from cosparse.studio.limits import Limits, Refused
+from cosparse.studio.noise_seen import reduced_noise
 from cosparse.studio.page_pictures import Array, Source, reduced, reduction
 from cosparse.studio.page_tasks import PAGE_TASKS, Job
 
@@ -55,7 +56,7 @@ def preview(source: Source, job: Job, report: Report) -> Array:
     work, missing = reduced(source.picture.working, factor, job.missing)
     if missing is not None and not missing.any():
         return work
-    small = replace(job, sigma=job.sigma / factor, missing=missing, quality="fast")
+    small = replace(job, noise=reduced_noise(job.noise, factor), missing=missing, quality="fast")
     once = {"grouping": False} if job.task.second_pass else {}
     return _run(small, Picture(work, None, source.picture.channel_axis), report, factor, **once).pixels
 
@@ -102,5 +103,7 @@ def _run(job: Job, picture: Picture, report: Report, reduction: int = 1, **more:
     kernel = job.made_by if job.blur is None else job.blur.kernel(reduction)
     asked = {"mask": job.missing, "kernel": kernel, "factor": job.factor if job.factor > 1 else None}
     more |= {name: value for name, value in asked.items() if value is not None}
-    more |= {"sigma": job.sigma, "operator": job.operator, "quality": job.quality}
+    luma, chroma = job.strengths
+    more |= {"noise": job.noise.scaled(picture.data_range / 255.0), "luma": luma, "chroma": chroma}
+    more |= {"operator": job.operator, "quality": job.quality}
     return repair(picture, job.task.name, callback=report, **more).picture

@@ -13,11 +13,13 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from cosparse.noise import Gaussian
 from cosparse.reconstruction import Progress, measurement
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import page_pictures, repair_job, scene
 from cosparse.studio.buttons import RunButtons
 from cosparse.studio.limits import Refused
+from cosparse.studio.noise_controls import NoiseControls
 from cosparse.studio.page_pictures import EXAMPLES, Mask, Source, example, open_mask, open_picture
 from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
 from cosparse.studio.parts import Studio, Update, drop_box, news, operator_choices, operator_menu, plain, scripted, step
@@ -28,8 +30,8 @@ from cosparse.studio.work import Run, seconds, watched
 FAILED = "failed: "  # what the browser sends instead of a mask's key; a key has no blank
 KINDS = [("Gaussian", "gaussian"), ("Out of focus", "disk"), ("Motion", "motion"), ("Box", "box")]
 REDUCTIONS = [(name.capitalize(), name) for name in (*measurement.FILTERS, "gaussian")]
+STATED = 8  # where among the controls of a job the kind of noise is
 QUALITIES = [("Fast", "fast"), ("Balanced", "balanced"), ("Best", "best")]
-SIGMA = "In grey levels of 255; 0 is none."
 
 
 class RepairTab:
@@ -77,7 +79,7 @@ class RepairTab:
             label = "Direction, degrees from the horizontal"
             self.angle = gr.Slider(0, 180, 0, step=1, label=label, visible=False, buttons=[])
             self.kernel = plain(scene.kernel_picture(Blur()))
-        self.sigma = gr.Slider(0, 100, 0, step=0.1, label="Noise σ", info=SIGMA, elem_id="sigma", buttons=[])
+        self.noise = NoiseControls(self.studio)
         with gr.Row():
             self.attempt = gr.Button(PAGE_TASKS["denoise"].offer, size="sm", elem_id="try")
             self.original = gr.Button("Back to the original", size="sm", visible=False)
@@ -90,76 +92,80 @@ class RepairTab:
         self.mask = gr.Textbox(visible=False)
 
     def _events(self) -> None:
-        picture = [self.stage, self.figures, self.sigma, self.run.go, self.original]
+        kind, noise = self.noise.kind, self.noise.outputs
+        picture = [self.stage, self.figures, *noise, self.run.go, self.original]
         groups = [self.for_mask, self.for_factor, self.for_kernel]
         blur: list[Any] = [self.kind, self.size, self.angle]
         sizes = [self.factor, self.made_by]
-        controls = [self.task, self.sigma, *sizes, *blur, self.operator, self.quality]  # as job_of takes them
+        controls = [self.task, *sizes, *blur, self.operator, self.quality, *self.noise.inputs]  # as _job takes them
         on = partial(self.studio.on, self.status)
-        on(self.drop.upload, self.load, [self.drop, self.task], picture)
-        on(self.examples.select, self.load_example, [self.examples, self.task], picture)
-        on(self.task.change, self.choose, [self.task], [*groups, self.attempt, *picture])
+        on(self.drop.upload, self.load, [self.drop, self.task, kind], picture)
+        on(self.examples.select, self.load_example, [self.examples, self.task, kind], picture)
+        on(self.task.change, self.choose, [self.task, kind], [*groups, self.attempt, self.stage, self.figures, *noise])
         on(self.mask_drop.upload, self.load_mask, [self.mask_drop, self.task], [self.stage])
         on(self.attempt.click, self.damage, controls, picture)
-        on(self.original.click, self.restore, [self.task], picture)
+        on(self.original.click, self.restore, [self.task, kind], picture)
         for control in blur:
             on(control.change, self.choose_blur, blur, [self.kernel, self.angle])
         on(self.operator_drop.upload, self.load_operator, [self.operator_drop], [self.operator])
+        self.noise.connect(self.status)
         script = "async (ticket, mask, ...rest) => [ticket, await cosparse.mask(), ...rest]"
         self.run.connect(self.status, self.repair, [self.mask, *controls], [self.stage, self.figures], js=script)
 
     # -- the picture -----------------------------------------------------------------------------------
 
-    def load(self, session: Session, keys: str, task: str) -> Update:
+    def load(self, session: Session, keys: str, task: str, kind: str) -> Update:
         """A picture was dropped."""
         name, data = self.studio.uploads(session, keys)[0]
-        return self._present(session, Source(name, open_picture(name, data, self.studio.limits)), task)
+        return self._present(session, Source(name, open_picture(name, data, self.studio.limits)), task, kind)
 
-    def load_example(self, session: Session, name: str, task: str) -> Update:
+    def load_example(self, session: Session, name: str, task: str, kind: str) -> Update:
         """One of the pictures that come along was chosen."""
         if name not in EXAMPLES:
             raise Refused("There is no such example.")
-        return self._present(session, Source(f"{name}.png", example(name)), task)
+        return self._present(session, Source(f"{name}.png", example(name)), task, kind)
 
-    def restore(self, session: Session, task: str) -> Update:
+    def restore(self, session: Session, task: str, kind: str) -> Update:
         """As it was before the page damaged it."""
-        return self._present(session, replace(session.chosen(), damage=None), task)
+        return self._present(session, replace(session.chosen(), damage=None), task, kind)
 
     def damage(self, session: Session, *controls: Any) -> Update:
         """Make the repair of this task necessary, keeping the truth to compare with."""
-        source, job = session.chosen(), job_of(session, *controls)
+        source, job, kind = session.chosen(), self._job(session, *controls), controls[STATED]
+        if kind == "auto":  # what is to be found out is not asked for
+            job = replace(job, noise=Gaussian(0.0))
         damage = PAGE_TASKS[job.task.name].damage(source.original, job)
-        return self._present(session, replace(source, damage=damage), job.task.name)
+        return self._present(session, replace(source, damage=damage), job.task.name, kind)
 
-    def _present(self, session: Session, source: Source, task: str) -> Update:
-        sigma = source.estimated_noise()
+    def _present(self, session: Session, source: Source, task: str, kind: str) -> Update:
+        noise = self.noise.picture(session, source, task, kind)
         session.source, session.result = source, None
         before = scene.published(session, "before", source.picture.working)
         session.shown = {"before": before, **scene.extent(session, source)}
         known = f", {source.damage.words}" if source.damage else ""
-        text = f"Estimated noise: σ = {sigma:.1f} of 255." if TASKS[task].estimates_noise else "Ready."
+        text = self.noise.told(session) if noise[self.noise.kind]["value"] == "auto" else "Ready."
         return {
+            **noise,
             self.stage: scene.staged(session, TASKS[task]),
             self.status: news(f"{source.name}{known}. {text}"),
             self.figures: "",
-            self.sigma: _sigma(task, sigma),
             self.run.go: gr.update(interactive=True),
             self.original: gr.update(visible=source.damage is not None),
         }
 
     # -- the settings ----------------------------------------------------------------------------------
 
-    def choose(self, session: Session, task: str) -> Update:
+    def choose(self, session: Session, task: str, kind: str) -> Update:
         """A task was picked."""
         record = TASKS[task]
         update: Update = {
+            **self.noise.task(session, task, kind),
             self.for_mask: gr.update(visible=record.masks),
             self.for_factor: gr.update(visible="factor" in record.needs),
             self.for_kernel: gr.update(visible="kernel" in record.needs),
             self.attempt: gr.update(value=PAGE_TASKS[task].offer),
         }
         if session.source is not None:
-            update[self.sigma] = _sigma(task, session.source.estimated_noise())
             update[self.stage] = scene.staged(session, record)
             update[self.figures] = ""
         return update
@@ -195,7 +201,7 @@ class RepairTab:
 
     def repair(self, session: Session, run: Run, mask: str, *controls: Any) -> Iterator[Update]:
         """Preview, then the whole picture; says all the time how far it is."""
-        source, job = session.chosen(), job_of(session, *controls)
+        source, job = session.chosen(), self._job(session, *controls)
         if job.task.masks:
             job = replace(job, missing=self._missing(session, source, mask))
         repair_job.check(source, job, self.studio.limits)
@@ -224,6 +230,18 @@ class RepairTab:
         else:
             yield self._finished(session, source, job, result, time.monotonic() - started)
 
+    def _job(self, session: Session, *controls: Any) -> Job:
+        """What the controls of the tab say, of those that the task asks for."""
+        name, factor, made_by, kind, size, angle, operator, quality, *noise, luma, chroma = controls
+        task = TASKS[name]
+        return Job(
+            task, self.noise.model(session, *noise), quality, session.operator(operator),
+            factor=int(factor) if "factor" in task.needs else 1,
+            made_by=made_by if "factor" in task.needs else None,
+            blur=Blur(kind, float(size), float(angle)) if "kernel" in task.needs else None,
+            strengths=(float(luma), float(chroma)),
+        )  # fmt: skip
+
     def _missing(self, session: Session, source: Source, key: str) -> Mask | None:
         """What was painted, at the picture's own size, and what was dropped."""
         if not key:
@@ -249,20 +267,3 @@ class RepairTab:
             self.status: news(f"Done in {seconds(spent)}.", "Drag the line, or use the slider, to compare."),
             self.figures: scene.figures(job, found, near, whole, name),
         }
-
-
-def job_of(session: Session, *controls: Any) -> Job:
-    """What the controls of the tab say, of those that the task asks for."""
-    name, sigma, factor, made_by, kind, size, angle, operator, quality = controls
-    task = TASKS[name]
-    return Job(
-        task, float(sigma), quality, session.operator(operator),
-        factor=int(factor) if "factor" in task.needs else 1,
-        made_by=made_by if "factor" in task.needs else None,
-        blur=Blur(kind, float(size), float(angle)) if "kernel" in task.needs else None,
-    )  # fmt: skip
-
-
-def _sigma(task: str, estimated: float) -> Update:
-    used = round(min(estimated, 100), 1) if TASKS[task].estimates_noise else 0.0
-    return gr.update(value=used, info=f"{SIGMA} Estimated here: {estimated:.1f}.")

@@ -14,8 +14,10 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.noise import Map
 from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
 from cosparse.studio.limits import Limits, Refused
+from cosparse.studio.noise_seen import Estimate
 from cosparse.studio.page_pictures import Source
 from cosparse.studio.repair_job import PageResult
 from cosparse.studio.work import Run
@@ -40,6 +42,8 @@ class Session:
     visitor: str = ""
     source: Source | None = None
     result: PageResult | None = None
+    estimate: Estimate | None = None  # of the source's noise
+    noise_map: Map | None = None  # on 0..255, as it was dropped
     shown: Shown = field(default_factory=dict)
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
     training: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
@@ -122,7 +126,7 @@ class Session:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._files.clear()
-        self.source = self.result = None
+        self.source = self.result = self.estimate = self.noise_map = None
         self.operators.clear()
         self.training.clear()
 
