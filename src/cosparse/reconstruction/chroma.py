@@ -54,7 +54,7 @@ def _own_detail(rest: Plane, variance: float) -> Plane:
     mean = halved(rest)
     energy = _mean(halved(rest * rest) - mean * mean, rule["detail"])
     noise = np.float32(0.75 * rule["excess"] * variance)  # of four pixels, their mean keeps a quarter
-    part = np.float32(1) - noise / np.maximum(energy, noise)
+    part = np.asarray(1 - noise / np.maximum(energy, noise), np.float32)
     # Block by block, as the means are.
     return _blocks(part, rest.shape) * (rest - _blocks(mean, rest.shape))
 
