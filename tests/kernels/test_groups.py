@@ -33,6 +33,57 @@ def test_the_fast_twin_does_what_the_definition_says(shape, size_step, radius, c
     np.testing.assert_allclose(found, wanted, atol=0.01)
 
 
+def covariance(shape, seed):
+    """Of correlated noise in a patch: a random one, of condition 50 at most."""
+    root = np.random.default_rng(seed).standard_normal((shape, shape)) / np.sqrt(shape)
+    return 100 * (root @ root.T + 0.1 * np.eye(shape))
+
+
+@given(
+    shape=st.tuples(st.sampled_from([1, 3]), st.integers(5, 20), st.integers(5, 20)), gaps=st.booleans(),
+    stripes=st.sampled_from([None, 1.5, 30.0]), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_the_twins_agree_on_any_noise(shape, gaps, stripes, seed):
+    pilots, noisies, known, _ = planes(shape, seed)
+    known[:] = known if gaps else 1
+    covariances = np.stack([covariance(16, seed + c) for c in range(shape[0])])
+    given = pilots, noisies, known, covariances.diagonal(axis1=1, axis2=2).mean(axis=1)
+    relative = None if stripes is None else np.where(np.arange(shape[2]) % 6 < 3, 1, stripes) * np.ones((shape[1], 1))
+    single = None if relative is None else relative.astype(np.float32)
+    rest = (True, 4, 3, 5, 8)
+    found = groups.group_filter(*given, *rest, covariances=covariances, relative=single)
+    doubles = (part.astype(float) for part in given)
+    wanted = reference.group_filter(*doubles, *rest, covariances=covariances, relative=relative)
+    np.testing.assert_allclose(found, wanted, atol=0.05)
+
+
+def test_white_noise_in_other_words_is_the_same():
+    """sigma²·I for sigma², the same level everywhere for none: to rounding. Half the variance at twice the level too."""
+    pilots, noisies, known, variances = planes((3, 40, 33), 0)
+    known[:] = 1
+    rest = (True, 6, 4, 8, 12)
+    wanted = groups.group_filter(pilots, noisies, known, variances, *rest)
+    covariances, even = variances[:, None, None] * np.eye(36), np.full(known.shape, 2, np.float32)
+    same = groups.group_filter(pilots, noisies, known, variances, *rest, covariances=covariances)
+    np.testing.assert_allclose(same, wanted, atol=2e-3)
+    same = groups.group_filter(pilots, noisies, known, variances / 2, *rest, relative=even)
+    np.testing.assert_allclose(same, wanted, atol=2e-3)
+
+
+def test_what_is_less_noisy_counts_more():
+    """Columns of little noise between noisy ones are left nearly as they are, and help the others."""
+    truth = np.add.outer(np.arange(32.0), 3 * np.arange(32.0) % 50).astype(np.float32)[None]
+    levels = np.where(np.arange(32) % 4 < 2, 1.0, 900.0) * np.ones((32, 1))
+    noise = np.sqrt(levels) * np.random.default_rng(0).standard_normal(levels.shape)
+    noisies, known = (truth + noise).astype(np.float32), np.ones(levels.shape, np.uint8)
+    pilots = truth + np.random.default_rng(1).normal(0, 5, truth.shape).astype(np.float32)
+    rest = (True, 8, 4, 8, 24)
+    mapped = groups.group_filter(pilots, noisies, known, np.ones(1), *rest, relative=levels.astype(np.float32))
+    single = groups.group_filter(pilots, noisies, known, np.array([450.0]), *rest)
+    errors = [np.sqrt(np.mean((found - truth) ** 2)) for found in (mapped, single)]
+    assert errors[0] < 0.6 * errors[1]
+
+
 def test_without_noise_nothing_is_changed_and_with_all_noise_the_groups_agree():
     """The two ends of the filter: a variance of nothing, and one beyond all structure."""
     pilots, noisies, known, _ = planes((1, 24, 24), 0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.compiling import compiled, inlined
-from cosparse.kernels.reference import CHESSBOARD, group_corners
+from cosparse.kernels.reference import CHESSBOARD, EVEN, group_corners
 from cosparse.kernels.threads import available_cores, one_blas_thread, spread
 
 Planes = NDArray[np.float32]
@@ -131,12 +131,13 @@ def _centre(pilot, noisy):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
+def _filter(pilot, noisy, variance, precision):  # type: ignore[no-untyped-def]
     """`noisy` becomes the estimates of all its patches, none of which has gaps: one system for them all."""
     n = len(pilot)
     system = np.empty((n, 2 * n), np.float32)
-    system[:, :n] = np.dot(pilot, pilot.T)
-    system[:, n:] = np.dot(pilot, noisy.T)
+    seen = pilot if len(precision) == 0 else np.dot(pilot, precision)
+    system[:, :n] = np.dot(seen, pilot.T)
+    system[:, n:] = np.dot(seen, noisy.T)
     for k in range(n):
         system[k, k] += np.float32(n * variance)
     _solve(system)
@@ -145,7 +146,7 @@ def _filter(pilot, noisy, variance):  # type: ignore[no-untyped-def]
 
 @inlined
 def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
-    """`noisy`, one patch, becomes its estimate from those of its pixels that are known."""
+    """`noisy`, one patch, becomes its estimate from those of its pixels that are known, each as well as it is."""
     n, pixels = pilot.shape
     seen, system = np.empty((n, pixels), np.float32), np.empty((n, n + 1), np.float32)
     for k in range(n):
@@ -154,7 +155,7 @@ def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
             seen[k, q] = pilot[k, q] * known[q]
             product += seen[k, q] * noisy[q]
         system[k, n] = product
-    system[:, :n] = np.dot(seen, seen.T)
+    system[:, :n] = np.dot(seen, pilot.T)
     for k in range(n):
         system[k, k] += np.float32(n * variance)
     _solve(system)
@@ -166,11 +167,11 @@ def _fill(pilot, noisy, known, variance):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _estimate(pilot, noisy, known, shares, variance):  # type: ignore[no-untyped-def]
+def _estimate(pilot, noisy, known, whole, shares, variance, precision):  # type: ignore[no-untyped-def]
     """`noisy` becomes the estimates of a group's patches."""
     mean = _centre(pilot, noisy)
-    if shares.min() == 1:
-        _filter(pilot, noisy, variance)
+    if whole:
+        _filter(pilot, noisy, variance, precision)
     else:
         for k in range(len(pilot)):
             if shares[k] > 0:
@@ -180,9 +181,47 @@ def _estimate(pilot, noisy, known, shares, variance):  # type: ignore[no-untyped
             noisy[k, q] += mean[q]
 
 
+@inlined
+def _level(relative, known, shares):  # type: ignore[no-untyped-def]
+    """The level of a group's noise, given each pixel's: one for all, or 0 and `known` is divided by them.
+
+    The less noise there is in a patch, the more it counts: `shares` are divided by the mean of its variances.
+    """
+    low, high, total = np.inf, 0.0, 0.0
+    n, pixels = len(shares), known.shape[1]
+    for k in range(n):
+        own = 0.0
+        for q in range(pixels):
+            own += relative[k, q]
+            low, high = min(low, relative[k, q]), max(high, relative[k, q])
+        shares[k] /= np.float32(own / pixels)
+        total += own
+    if high <= EVEN * low:
+        return total / (n * pixels)
+    for k in range(n):
+        for q in range(pixels):
+            known[k, q] /= relative[k, q]
+    return 0.0
+
+
 @compiled
 def _band(  # type: ignore[no-untyped-def]
-    pilots, noisies, known, everywhere, variances, size, tops, lefts, radius, count, alike, start, sums, weights
+    pilots,
+    noisies,
+    known,
+    everywhere,
+    variances,
+    precisions,
+    relative,
+    size,
+    tops,
+    lefts,
+    radius,
+    count,
+    alike,
+    start,
+    sums,
+    weights,
 ):
     """Some rows of groups: weighted estimates are added to `sums`, weights to `weights`; both begin at row `start`."""
     height, width = size
@@ -192,6 +231,7 @@ def _band(  # type: ignore[no-untyped-def]
     bits = distances.view(np.int32)
     pilot, noisy = np.empty((count, pixels), np.float32), np.empty((count, pixels), np.float32)
     sure, shares = np.empty((count, pixels), np.float32), np.empty(count, np.float32)
+    levels = np.empty((count, pixels), np.float32)
     for top in tops:
         for left in lefts:
             if not everywhere and known[top : top + height, left : left + width].all():
@@ -205,11 +245,18 @@ def _band(  # type: ignore[no-untyped-def]
             _gather(known, size, rows, columns, sure)
             for k in range(n):
                 shares[k] = sure[k].sum() / np.float32(pixels)
+            whole, level = shares[:n].min() == 1, 1.0
+            if len(relative):
+                _gather(relative, size, rows, columns, levels)
+                level = _level(levels, sure, shares[:n])
+                whole, level = whole and level > 0, level if level > 0 else 1.0
             for plane in range(len(pilots)):
                 if close:
                     _gather(pilots[plane], size, rows, columns, pilot)
                     _gather(noisies[plane], size, rows, columns, noisy)
-                    _estimate(pilot[:n], noisy[:n], sure, shares[:n], variances[plane])
+                    _estimate(
+                        pilot[:n], noisy[:n], sure, whole, shares[:n], level * variances[plane], precisions[plane]
+                    )
                 else:
                     _gather(pilots[plane], size, rows, columns, noisy)
                 for k in range(n):
@@ -236,6 +283,7 @@ def group_filter(
     pilots: Planes, noisies: Planes, known: NDArray[np.uint8], variances: NDArray[np.float64], everywhere: bool,
     size: int, step: int, radius: int, count: int, alike: float = np.inf,
     proceed: Callable[[int], bool] = lambda done: True,
+    covariances: NDArray[np.float64] | None = None, relative: Planes | None = None,
 ) -> Planes | None:  # fmt: skip
     """See `reference.group_filter`. Bands are added in order: the same bytes whatever the number of threads.
 
@@ -244,14 +292,16 @@ def group_filter(
     height, width = pilots.shape[1:]
     patch = (min(size, height), min(size, width))
     lefts = group_corners(width, patch[1], step)
+    precisions = _precisions(variances, covariances)
+    even = np.empty((0, 0), np.float32) if relative is None else relative
 
     def work(band: NDArray[np.int64]) -> tuple[slice, Planes, Planes]:
         rows = slice(max(0, int(band[0]) - radius), min(height, int(band[-1]) + radius + patch[0]))
         sums = np.zeros((len(pilots), rows.stop - rows.start, width), np.float32)
         weights = np.zeros(sums.shape[1:], np.float32)
         _band(
-            pilots, noisies, known, everywhere, variances, patch, band, lefts, radius, count, alike, rows.start,
-            sums, weights,
+            pilots, noisies, known, everywhere, variances, precisions, even, patch, band, lefts, radius, count, alike,
+            rows.start, sums, weights,
         )  # fmt: skip
         return rows, sums, weights
 
@@ -267,3 +317,10 @@ def group_filter(
         np.divide(plane, weight, out=plane, where=weight > 0)
         np.copyto(plane, pilot, where=weight == 0)
     return total
+
+
+def _precisions(variances: NDArray[np.float64], covariances: NDArray[np.float64] | None) -> Planes:
+    """The inverse of each plane's covariance, times its variance: all of them empty where the noise is white."""
+    if covariances is None:
+        return np.empty((len(variances), 0, 0), np.float32)
+    return np.ascontiguousarray(variances[:, None, None] * np.linalg.inv(covariances), np.float32)

@@ -291,6 +291,7 @@ def pooled_reverse(
     )
 
 
+EVEN = 4.0  # variances that differ by no more than this within a group are taken for one
 CHESSBOARD = 8  # patches of this size or more are compared by every second pixel, like a chessboard's white fields
 
 
@@ -302,6 +303,7 @@ def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
 def group_filter(
     pilots: Array, noisies: Array, known: Array, variances: Array, everywhere: bool,
     size: int, step: int, radius: int, count: int, alike: float = np.inf,
+    covariances: Array | None = None, relative: Array | None = None,
 ) -> Array:  # fmt: skip
     """Planes (c, h, w) of one picture, estimated in groups of similar patches; `known` is 0 at missing pixels, else 1.
 
@@ -313,14 +315,24 @@ def group_filter(
 
         z = m + CKᵀ (KCKᵀ + vI)⁻¹ K(y - m) = m + Xᵀ (XKᵀKXᵀ + nvI)⁻¹ XKᵀ K(y - m).
 
+    Noise that is not white: S, from `covariances` (c, pixels, pixels), takes the place of vI, and the estimate is
+
+        z = m + Xᵀ (XS⁻¹Xᵀ + nI)⁻¹ XS⁻¹ (y - m).
+
+    Noise that is not the same everywhere: `relative` (h, w) has a factor on the variance of every pixel. If those of a
+    group differ by no more than `EVEN`, their mean is taken for all of it, else S is diagonal with each pixel's own.
+    Where pixels of a group are missing or differ so, of the covariances nothing counts but v.
+
     A group whose patches are not alike keeps its pilots instead: if the squared distance of the middle one of the n,
     the nearest first, is more than `alike` times the contrast of the first, the sum of squares, over the same pixels,
     of what it differs by from its mean. A pixel is the mean of all estimates of it, weighted with the share of pixels
-    that were known in each patch; where there are none, it stays as in the pilot.
+    that were known in each patch, over the mean of its relative variances; where there are none, it stays as in the
+    pilot.
     """
     height, width = pilots.shape[1:]
     a, b = min(size, height), min(size, width)
     total, weights = np.zeros_like(pilots), np.zeros_like(known, dtype=pilots.dtype)
+    factors = np.ones((height, width)) if relative is None else relative
     compared = (np.indices((a, b)).sum(axis=0) % 2 == 0) | (min(a, b) < CHESSBOARD)
     for top in group_corners(height, a, step):
         for left in group_corners(width, b, step):
@@ -337,15 +349,23 @@ def group_filter(
             group = [(top, left), *sorted(corners, key=distance.__getitem__)][:count]
             contrast = float((compared * (own - own.mean()) ** 2).sum())
             close = alike == np.inf or distance[group[len(group) // 2]] <= alike * contrast
+            levels = np.stack([factors[i : i + a, j : j + b].ravel() for i, j in group])
+            even = levels.max() <= EVEN * levels.min()
+            whole = even and all(known[i : i + a, j : j + b].all() for i, j in group)
             for i, j in group:
                 place = slice(i, i + a), slice(j, j + b)
                 sure = known[place].ravel().astype(bool)
-                weights[place] += sure.mean()
-                for pilot, noisy, variance, sums in zip(pilots, noisies, variances, total, strict=True):
+                weight = sure.mean() / factors[place].mean()
+                weights[place] += weight
+                for c, (pilot, noisy, sums) in enumerate(zip(pilots, noisies, total, strict=True)):
                     P = np.stack([pilot[u : u + a, v : v + b].ravel() for u, v in group])
                     m = P.mean(axis=0)
-                    X, seen = P - m, (P - m)[:, sure]
-                    system = seen @ seen.T + len(group) * variance * np.eye(len(group))
+                    X = P - m
+                    S = variances[c] * np.diag(factors[place].ravel() if not even else np.full(a * b, levels.mean()))
+                    if whole and covariances is not None:
+                        S = levels.mean() * covariances[c]
+                    seen = X[:, sure] @ np.linalg.inv(S[np.ix_(sure, sure)])
+                    system = seen @ X[:, sure].T + len(group) * np.eye(len(group))
                     z = m + X.T @ np.linalg.solve(system, seen @ (noisy[place].ravel() - m)[sure])
-                    sums[place] += sure.mean() * (z.reshape(a, b) if close else pilot[place])
+                    sums[place] += weight * (z.reshape(a, b) if close else pilot[place])
     return np.where(weights > 0, total / np.where(weights > 0, weights, 1), pilots)

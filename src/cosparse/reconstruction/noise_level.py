@@ -55,6 +55,9 @@ def page_noises(working: Pages, caller: Caller, noise: Noise | None) -> list[Noi
     if noise is None:
         return [Gaussian(_page_level(page)) for page in working]
     at_work = noise.scaled(255.0 / caller.data_range, caller.offset)
+    if isinstance(at_work, Correlated):
+        spectrum = at_work.spectrum((working.shape[1], working.shape[2]))  # refuses one of another size
+        at_work = Gaussian(at_work.sigma) if np.ptp(spectrum) <= 1e-6 * spectrum.max() else at_work
     if not isinstance(at_work, Map):
         return [at_work] * len(working)
     pages, typical = _laid_out(at_work.sigma, working, caller).clip(LEAST, MOST), at_work.typical

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import settled
-from cosparse.noise import Gaussian, Noise, PoissonGaussian
+from cosparse.noise import Correlated, Gaussian, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
+from cosparse.reconstruction.correlated import denoise_in_rounds, whitened
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.noise_level import largest_level, page_noises, stated_noise, typical_level
@@ -182,7 +183,7 @@ class Request:
     def problems(self, number: int = 0) -> list[Problem]:
         """Those of a page's planes."""
         asked = self.asked[number]
-        return [] if asked is None else [self.pose(channel, asked) for channel in self._apart(number)[0]]
+        return [] if asked is None else [self._posed(channel, asked) for channel in self._apart(number)[0]]
 
     def run(self, descend: Descend = conjugate_gradient) -> NDArray[Any]:
         """The repaired array; `descend` as in :func:`cosparse.solve`."""
@@ -225,12 +226,28 @@ class Request:
             for channel, plane, part in zip(channels, planes, parts, strict=True)
         ]
 
+    def _posed(self, channel: Channel, asked: Asked) -> Problem:
+        problem = self.pose(channel, asked)
+        if not isinstance(asked.noise, Correlated) or problem.measure is None:
+            return problem
+        return whitened(problem, asked.noise, channel.gain)
+
+    def _solved(self, problem: Problem, channel: Channel, asked: Asked, watch: Watch, descend: Descend) -> Plane:
+        """A plane; without a measurement that could be whitened, correlated noise is taken away in rounds."""
+        if not isinstance(asked.noise, Correlated) or problem.measure is not None or watch.stopped:
+            return solve(problem, watch=watch, descend=descend).image
+
+        def white(level: float, plane: Plane) -> Problem:
+            return self.pose(Channel(plane, 1.0, channel.bounds), replace(asked, sigma=level, noise=None))
+
+        return denoise_in_rounds(white, channel, asked.noise, asked.quality, watch, descend)
+
     def _repaired(self, number: int, watch: Watch, descend: Descend) -> Plane:
         asked = self.asked[number]
         if asked is None:
             return np.asarray(self.pages[number])
         channels, join = self._apart(number)
-        problems = [self.pose(channel, asked) for channel in channels]
+        problems = [self._posed(channel, asked) for channel in channels]
         planes = [problem.start for problem in problems]
         offset = np.float32(self.caller.scale(self.caller.offset))
 
@@ -245,7 +262,7 @@ class Request:
 
             watch.plane, watch.planes, watch.view = i, len(problems), view
             watch.parts = parts if i == len(problems) - 1 else 0
-            planes[i] = solve(problem, watch=watch, descend=descend).image
+            planes[i] = self._solved(problem, channels[i], asked, watch, descend)
         if self.second_pass is None or watch.stopped:
             return join(self._blended(channels, planes))
         known = None if asked.gaps is None else ~asked.gaps
@@ -253,7 +270,7 @@ class Request:
         def report(number: int, now: list[Plane]) -> bool:
             return watch.part(number, now[-1], lambda point: shown(now))
 
-        planes = filter_groups(channels, planes, asked.sigma, self.second_pass, report, known)
+        planes = filter_groups(channels, planes, asked.sigma, self.second_pass, report, known, asked.noise)
         return join(self._blended(channels, planes))
 
 

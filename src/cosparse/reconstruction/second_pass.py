@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.threads import one_blas_thread
+from cosparse.noise import Correlated, Map, Noise
+from cosparse.reconstruction.correlated import patch_covariances
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.stages import Grouping
 
@@ -21,6 +23,7 @@ def filter_groups(
     rule: Grouping,
     report: Callable[[int, list[Plane]], bool],
     known: NDArray[np.bool_] | None = None,
+    noise: Noise | None = None,
 ) -> list[Plane]:
     """The planes of a page, estimated again from their measurements with the first result as a pilot.
 
@@ -32,6 +35,8 @@ def filter_groups(
     first one's result for its pilot; in noise only where patches are so much alike that they are surely one pattern, as
     elsewhere the pilot holds too much of the noise that it is to judge.
 
+    `noise` is what kind it is, on 0..255, if it is not white and the same everywhere; `sigma` is its level then.
+
     `report` is told how many parts of it are done, see :func:`parts_of`, and the planes so far; if it returns True, the
     pilots are what is returned.
     """
@@ -40,6 +45,7 @@ def filter_groups(
     noisies, result = _stacked([channel.plane for channel in channels]), _stacked(pilots)
     variances = np.array([((sigma or FILLING) * channel.gain) ** 2 for channel in channels])
     sure = np.ones(result.shape[1:], bool) if known is None else known
+    kind = _kind(noise, sigma, channels, rule.size)
     parts = len(group_parts(result.shape[1], rule.size, rule.step))
     passes = _passes(rule, sigma)
     with one_blas_thread():
@@ -53,6 +59,7 @@ def filter_groups(
             found = group_filter(
                 result, noisies, sure.view(np.uint8), variances, sigma > 0,
                 rule.size, rule.step, rule.radius, rule.count, rule.alike if turn else np.inf, proceed,
+                *kind,
             )  # fmt: skip
             if found is None:
                 return pilots
@@ -67,6 +74,22 @@ def parts_of(rule: Grouping, height: int, sigma: float) -> int:
     from cosparse.kernels.groups import group_parts
 
     return _passes(rule, sigma) * len(group_parts(height, rule.size, rule.step))
+
+
+def _kind(
+    noise: Noise | None, sigma: float, channels: list[Channel], size: int
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float32] | None]:
+    """The covariances of the noise in a patch, and the variance of each pixel over that of level `sigma`, if need be.
+
+    One for all channels: opponent colours share the mean of what red, green and blue have.
+    """
+    shape = channels[0].plane.shape
+    if isinstance(noise, Correlated):
+        return patch_covariances(noise, channels, shape, (min(size, shape[0]), min(size, shape[1]))), None
+    if isinstance(noise, Map) and sigma > 0:
+        relative = (noise.sigma.astype(float) / sigma) ** 2
+        return None, np.ascontiguousarray(relative if relative.ndim == 2 else relative.mean(axis=-1), np.float32)
+    return None, None
 
 
 def _passes(rule: Grouping, sigma: float) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.keywords import keywords_of
-from cosparse.noise import Map
+from cosparse.noise import Correlated, Map
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.local_noise import channel_noise, precision
 from cosparse.reconstruction.planes import Channel
@@ -119,6 +119,11 @@ def request(
     visible, hidden, missing = _hidden(image, mask, given.get("channel_axis"), given.get("alpha", False))
     gaps = missing.reshape(-1, *missing.shape[-2:])
     request = Request.of(pose, visible, sigma, given, known=~gaps).with_white_noise()
+    if any(asked is not None and isinstance(asked.noise, Correlated) for asked in request.asked):
+        raise ValueError(
+            "noise: what neighbours share cannot be told from pixels some of which are missing; fill in without a noise "
+            "first, then denoise the result with it"
+        )
     request.pages[gaps] = 0
 
     def ask(asked: Asked | None, own: NDArray[np.bool_]) -> Asked | None:
