@@ -35,6 +35,13 @@ def test_a_task_in_one_file():
     assert by_function == by_door > doubled + 3
 
 
+@pytest.mark.slow
+def test_three_kinds_of_noise():
+    found = list(map(float, re.findall(r"([\d.]+) dB", run("noise.py"))))
+    gains = [after - before for before, after in zip(found[::2], found[1::2], strict=True)]
+    assert gains[0] > 8 and gains[1] > 1.5 and gains[2] > 0.7
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_has_a_test_here(path):
     assert f'run("{path.name}")' in Path(__file__).read_text()

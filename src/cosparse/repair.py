@@ -35,14 +35,15 @@ def repair(picture: Picture, task: str, *, sigma: float | None = None, **options
         As :func:`cosparse.images.read_image` gives it. Its transparency is kept, or enlarged with it.
     task : {"denoise", "inpaint", "upscale", "deblur"}
     sigma : float, optional
-        The noise on a scale of 0..255, whatever the picture's own. Left out: estimated where the task does so, else 0.
+        The noise on a scale of 0..255, whatever the picture's own. Left out: estimated where the task does so, else 0;
+        or what kind it is is said by `noise`, in the picture's units.
     **options
         Those of the task but `data_range`, `channel_axis` and `alpha`, which the picture knows.
     """
     kind, pixels = TASKS[task], picture.pixels
     if "mask" not in options and pixels.dtype.kind == "f" and np.isnan(pixels).any():
         raise ValueError("holds NaN; fill them in first with: cosparse inpaint --mask nan")
-    if sigma is not None or not kind.estimates_noise:
+    if options.get("noise") is None and (sigma is not None or not kind.estimates_noise):
         options["sigma"] = (sigma or 0.0) * picture.data_range / 255.0
     request = kind.request(pixels, data_range=picture.data_range, channel_axis=picture.channel_axis, **options)
     like = enlarged_like(picture, options["factor"]) if "factor" in options else picture

@@ -15,10 +15,11 @@ from PIL import Image
 
 import cosparse
 from cosparse.cli import repair_commands
+from cosparse.cli.forecast import forecast
 from cosparse.cli.options import Shared
 from cosparse.cli.psf_option import point_spread
 from cosparse.cli.targets import find_targets
-from cosparse.io.picture import read_image, write_image
+from cosparse.io.picture import Picture, read_image, write_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.tasks import TASKS
 
@@ -434,3 +435,64 @@ def test_compare(run):
     (line,) = run("compare", "a.png", "b.png")
     assert line.startswith(f"PSNR {record['psnr']:.2f} dB")
     assert run("compare", "a.png", "a.png") == ["identical"]
+
+
+# --- what kind of noise, and how much of it to remove ---------------------------------------------
+
+
+def test_photon_noise_in_the_files_own_values(run):
+    clean = GREY.astype(float) * 8 + 100
+    noise = cosparse.PoissonGaussian(40.0, 20.0, 100.0)
+    write_image("truth.tif", clean.astype(np.uint16))
+    write_image("a.tif", noise.sample(clean, rng=0).clip(0, 65535).astype(np.uint16))
+    same = ("--reference", "truth.tif", "--data-range", 2140, "--json")
+    (record,) = run("denoise", "a.tif", "b.tif", "--noise", "poisson:40:20:100", *same)
+    assert record["noise"] == "poisson:40:20:100" and record["psnr"] > record["psnr_before"] + 5
+    (level,) = run("denoise", "a.tif", "c.tif", "--noise", f"gaussian:{record['sigma']:.3f}", *same)
+    assert record["psnr"] > level["psnr"]
+
+
+def test_a_map_of_levels_is_a_file(run):
+    levels = np.where(np.arange(GREY.shape[1]) < GREY.shape[1] // 2, 5, 40) * np.ones((GREY.shape[0], 1))
+    write_image("levels.png", levels.astype(np.uint8))
+    write_image("truth.png", GREY)
+    write_image("a.png", cosparse.Map(levels).sample(GREY, rng=0).clip(0, 255).round().astype(np.uint8))
+    (record,) = run("denoise", "a.png", "b.png", "--noise", "map:levels.png", "--reference", "truth.png", "--json")
+    (single,) = run("denoise", "a.png", "c.png", "--sigma", 20, "--reference", "truth.png", "--json")
+    assert record["psnr"] > single["psnr"] + 1
+
+
+def test_strengths_of_luma_and_chroma(run):
+    write_image("a.png", noisy(COLOUR))
+    assert run("denoise", "a.png", "b.png", "--sigma", 20, "--luma", 0, "--chroma", 0) == []
+    assert (read_image("b.png").pixels == read_image("a.png").pixels).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "word"),
+    [
+        ("fish", "expected gaussian:SIGMA"),
+        ("poisson:x", "not a number"),
+        ("poisson:-1", "gain"),
+        ("map:none.png", "none.png"),
+        ("correlated:3", "expected"),
+    ],
+)
+def test_noise_that_cannot_be_is_a_usage_problem(run, spec: str, word: str):
+    write_image("a.png", GREY)
+    run("denoise", "a.png", "b.png", "--noise", spec, code=2)
+    assert word in run.err and len(run.err.splitlines()) == 1
+
+
+def test_noise_is_said_once(run):
+    write_image("a.png", GREY)
+    run("denoise", "a.png", "b.png", "--sigma", 3, "--noise", "gaussian:3", code=2)
+    assert "one of them" in run.err
+
+
+def test_a_large_picture_says_how_long_it_will_take():
+    said = forecast(Picture(np.zeros((3000, 4000, 3), np.uint8), channel_axis=-1), lambda part, place: part.working)
+    assert said is not None and re.fullmatch(r"12 megapixels, about \d+ (s|min)", said)
+    seen = []
+    assert forecast(Picture(np.zeros((640, 700), np.uint8)), lambda part, place: seen.append(part)) is None
+    assert not seen

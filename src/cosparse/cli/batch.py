@@ -9,12 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import typer
 
 from cosparse.cli.console import UsageProblem, complain, json_line, reason
+from cosparse.cli.forecast import forecast
 from cosparse.cli.mask_option import Maker
 from cosparse.cli.on_cluster import Figures, Outcome, outcomes
 from cosparse.cli.options import Repair
@@ -23,10 +25,11 @@ from cosparse.cli.reading import in_range_of, read_picture
 from cosparse.cli.targets import Input, Targets, find_targets, tell_unread, why_unread
 from cosparse.io.disk import shown_name
 from cosparse.io.formats import SUFFIXES
+from cosparse.io.masks import Mask
 from cosparse.io.picture import Picture, losses, read_image, write_image
 from cosparse.io.values import default_range
 from cosparse.metrics import psnr
-from cosparse.repair import bicubic, repair
+from cosparse.repair import Repaired, bicubic, repair
 
 EXIST = "exist"
 WHITE = {"uint8": 255, "uint16": 65535}  # known by the type; that of other files is said
@@ -158,13 +161,12 @@ class FileRepair:
         _check_format(image, given, kind)
         truth = self._truth(image, picture)
         tally = Tally(None if truth is None else in_range_of(picture, truth).working, bar or Bar(0))
-        mask = {} if self.mask is None else {"mask": self.mask(picture, image.place)}
-        found = repair(
-            given, options.task.name, sigma=options.sigma, operator=options.prior, weight=options.weight,
-            quality=options.quality.value, callback=tally, **options.own, **mask,
-        )  # fmt: skip
+        mask = None if self.mask is None else self.mask(picture, image.place)
+        if bar is not None and bar.shown and (said := forecast(given, partial(self._part, mask))):
+            bar.say(f"{image.name}: {said}")
+        found = self._repair(given, mask, tally)
         _write(image, found.picture, kind)
-        sigmas = found.sigmas if options.sigma is None else (options.sigma,)
+        sigmas = found.sigmas if options.sigma is None or options.noise else (options.sigma,)
         record = {
             "input": image.name,
             "output": image.result,
@@ -178,6 +180,8 @@ class FileRepair:
         }
         if len(sigmas) > 1:
             record["sigmas"] = sigmas
+        if options.noise is not None:
+            record["noise"] = options.noise
         if notes := [*picture.notes, *losses(found.picture, kind)]:
             record["notes"] = notes
         if truth is not None:
@@ -186,6 +190,21 @@ class FileRepair:
             if not np.isnan(before.pixels).any():
                 record["psnr_before"] = _psnr(truth, before)
         return record
+
+    def _repair(self, picture: Picture, mask: Mask | None, callback: Tally | None) -> Repaired:
+        options = self.options
+        return repair(
+            picture, options.task.name, sigma=options.sigma, operator=options.prior, weight=options.weight,
+            quality=options.quality.value, callback=callback, luma=options.luma, chroma=options.chroma,
+            noise=options.noise_kind and options.noise_kind.model(picture.data_range),
+            **options.own, **({} if mask is None else {"mask": mask}),
+        )  # fmt: skip
+
+    def _part(self, mask: Mask | None, part: Picture, place: tuple[slice, slice]) -> None:
+        """A part of a picture, to see how long it takes; one without anything to fill in takes no time."""
+        own = None if mask is None else (mask if mask.ndim == 2 else mask[(0,) * (mask.ndim - 2)])[place]
+        if own is None or not own.all():
+            self._repair(part, own, None)
 
     @property
     def _factor(self) -> int:

@@ -100,7 +100,8 @@ def _undone(options: Repair, images: list[Input]) -> tuple[Record | None, list[I
         record = Record(
             Path(out) / f".cosparse-{options.task.word}.json", version=__version__, operator=options.prior,
             weight=options.weight, quality=options.quality.value, format=options.format, reference=options.reference,
-            data_range=options.data_range, sigma=options.sigma, mask=options.mask, **options.own,
+            data_range=options.data_range, sigma=options.sigma, mask=options.mask, noise=options.noise,
+            luma=options.luma, chroma=options.chroma, **options.own,
         )  # fmt: skip
     except FileExistsError as other:
         stderr().print(str(other), soft_wrap=True, markup=False)
@@ -141,12 +142,15 @@ def run_tiles(options: Repair) -> None:
         own = dict(options.own)
         if options.mask is not None:
             own["mask"] = options.mask.lazy(*_seen(picture, layout, tile), span)
-        if options.sigma is not None:
+        if options.noise_kind is not None:
+            own["noise"] = options.noise_kind.model(span)
+        elif options.sigma is not None:
             own["sigma"] = options.sigma * span / 255.0
         report = cluster.repair_picture(
             options.task.name, picture, target.resolve(), tile=tile, client=client, force=options.force,
             callback=lambda done, total: bar.update(done / total, f"{done} of {total} tiles"),
-            operator=options.prior, weight=options.weight, quality=options.quality.value, data_range=span, **own,
+            operator=options.prior, weight=options.weight, quality=options.quality.value, data_range=span,
+            luma=options.luma, chroma=options.chroma, **own,
         )  # fmt: skip
     seconds, level = time.perf_counter() - started, report.sigma * 255.0 / span
     if options.json:

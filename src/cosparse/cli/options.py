@@ -11,6 +11,7 @@ from typer import Argument, CallbackParam, Option
 
 from cosparse.cli.console import UsageProblem
 from cosparse.cli.mask_option import MaskOption
+from cosparse.cli.noise_option import NoiseOption
 from cosparse.io.formats import SUFFIXES
 from cosparse.operator import STAGED, AnalysisOperator, load_operator
 from cosparse.reconstruction.request import Task
@@ -65,6 +66,15 @@ Force = Annotated[bool, Option("--force", "-f", help="Replace files that exist."
 Json = Annotated[bool, Option("--json", help="Print one JSON line per file.")]
 Scheduler = Annotated[str | None, Option(metavar="ADDRESS", help="Of a Dask cluster; or: local.")]
 Tile = Annotated[int | None, Option(metavar="PIXELS", help="Repair by tiles: TIFF or zarr.", min=1)]
+Kind = Annotated[
+    str | None,
+    Option(
+        "--noise", metavar="KIND", help="gaussian:SIGMA, poisson:GAIN[:READ[:OFFSET]], map:FILE, correlated:SIGMA:FILE."
+    ),
+]
+_strength = must("lie in 0..10", lambda value: 0 <= value <= 10)
+Luma = Annotated[float, _number("How much of the noise of brightness to remove; 1 is all.", _strength)]
+Chroma = Annotated[float, _number("And of colour.", _strength)]
 EstimatedSigma = Annotated[float | None, _number("Noise, on a scale of 0..255; estimated if left out.", _level)]
 NoSigma = Annotated[float, _number("Noise to remove, on 0..255.", _level)]
 
@@ -78,6 +88,9 @@ class Shared:
     operator: Operator = STAGED
     weight: Weight = None
     quality: Level = Quality.balanced
+    noise: Kind = None
+    luma: Luma = 1.0
+    chroma: Chroma = 1.0
     format: Format = None
     reference: Reference = None
     force: Force = False
@@ -95,6 +108,7 @@ class Repair(Shared):
     prior: AnalysisOperator  # that which `operator` names
     sigma: float | None  # the noise on 0..255; None: estimated
     mask: MaskOption | None = None  # how the task's mask is made, if it needs one
+    noise_kind: NoiseOption | None = None  # what `noise` says
     own: Mapping[str, Any]  # the options that only this task has, as :func:`cosparse.repair.repair` takes them
 
 

@@ -30,6 +30,7 @@ def refine(
     rate: Annotated[float, typer.Option(metavar="X", help="Factor on the steps' length; 0.4 for 12x12.")] = 1.0,
     stages: Annotated[int | None, typer.Option(metavar="N", help="Train so many steps instead of an energy.")] = None,
     pools: Annotated[int, typer.Option(metavar="N", help="Energies that their potentials look at.")] = 64,
+    rough: Annotated[bool, typer.Option("--rough", help="Noise as found: misjudged, JPEG, cut off.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same operator.", min=0)] = 0,
     checkpoint: Annotated[str | None, typer.Option(metavar="FILE", help="Keep the state of the run here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
@@ -46,7 +47,7 @@ def refine(
     start, levels = _start(operator), _levels(sigma)
     reading = read_pictures(images, seed, data_range)
     started = time.perf_counter()
-    options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "stages", "pools", "checkpoint")
+    options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "stages", "pools", "rough", "checkpoint")
     with explained(checkpoint, options), View("step", steps, _rows) as view:
         result = cosparse.refine_operator(
             start,
@@ -60,6 +61,7 @@ def refine(
             rate=rate,
             stages=stages,
             pools=pools,
+            rough=rough,
             rng=seed,
             data_range=255,
             checkpoint=checkpoint,

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 from typer import Option
 
 from cosparse.cli.batch import run
+from cosparse.cli.console import UsageProblem
 from cosparse.cli.mask_option import MaskOption
+from cosparse.cli.noise_option import NoiseOption
 from cosparse.cli.on_cluster import by_tiles, run_tiles
 from cosparse.cli.options import EstimatedSigma, Grouping, NoSigma, Repair, Shared, find_operator, must
 from cosparse.cli.psf_option import made_by, point_spread
@@ -39,9 +41,12 @@ def repairing(asked: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     def command(**given: Any) -> None:
         shared = {name: given.pop(name) for name in common}
         wanted = asked(**given)
+        kind, sigma = shared["noise"], wanted.pop("sigma")
+        if kind is not None and sigma:
+            raise UsageProblem("--sigma, --noise: say how noisy the pictures are by one of them")
         options = Repair(
-            task=TASKS[asked.__name__], prior=find_operator(shared["operator"]),
-            sigma=wanted.pop("sigma"), mask=wanted.pop("mask", None), own=wanted, **shared,
+            task=TASKS[asked.__name__], prior=find_operator(shared["operator"]), sigma=sigma,
+            mask=wanted.pop("mask", None), own=wanted, noise_kind=kind and NoiseOption.of(kind), **shared,
         )  # fmt: skip
         run_tiles(options) if by_tiles(options) else run(options)
 

@@ -25,7 +25,7 @@ from cosparse.optimize import Settings
 from cosparse.patches import sample_patches
 from cosparse.penalty import Penalty
 from cosparse.refinement.train import refine_operator
-from cosparse.refinement.training import RefineKeywords
+from cosparse.refinement.training import RefineKeywords, RefineResult
 
 HERE = Path(__file__).parent
 
@@ -51,12 +51,14 @@ class Recipe:
 class Refinement:
     """The arguments of refine_operator; of a staged operator, also those of its steps for the quality "fast".
 
-    Of the images, number `held_out` and every twentieth after it in the order of names are held out.
+    `rougher`, if there is any, are those of a second run, from what the first ended with. Of the images, number
+    `held_out` and every twentieth after it in the order of names are held out.
     """
 
     start: str
     training: RefineKeywords
     fast: RefineKeywords | None = None
+    rougher: RefineKeywords | None = None
     held_out: int = 7
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
 
@@ -72,6 +74,7 @@ RECIPES: dict[str, Recipe | Refinement] = {
         "default",
         {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 19_000, "batch": 8, "crop": 72, "validations": 38},
         {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
+        {"rough": True, "steps": 9_000, "batch": 4, "crop": 128, "rate": 0.6, "validations": 36},
         held_out=9,
     ),
     "goal": Recipe(size=8, count=100_000, rows=128, learning=_log(kappa=4000, mu=0.2, iterations=500)),
@@ -115,13 +118,22 @@ def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[
     files = find_images(folder)
     held_out = files[recipe.held_out :: 20]
     training = [file for file in files if file not in set(held_out)]
-    result = refine_operator(recipe.start, training, validation=held_out, checkpoint=checkpoint, **recipe.training)
+
+    def run(settings: RefineKeywords, ending: str) -> RefineResult:
+        beside = None if checkpoint is None else checkpoint.with_name(checkpoint.name + ending)
+        result = refine_operator(recipe.start, training, validation=held_out, checkpoint=beside, **settings)
+        if recipe.rougher is None:
+            return result
+        more: RefineKeywords = {**settings, **recipe.rougher}
+        beside = beside and beside.with_name(beside.name + ".rough")
+        return refine_operator(result.operator, training, validation=held_out, checkpoint=beside, **more)
+
+    result = run(recipe.training, "")
     curve = ", ".join(f"{step}: {value:.3f}" for step, value in result.validations)
     story = f"dB on held-out photographs after steps {curve}; {result.dropped} crops dropped"
     if recipe.fast is None:
         return result.operator, story
-    beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.fast")
-    fast = refine_operator(recipe.start, training, validation=held_out, checkpoint=beside, **recipe.fast)
+    fast = run(recipe.fast, ".fast")
     steps = {**result.operator.steps, "denoise fast": fast.operator.steps["denoise"]}
     return dataclasses.replace(result.operator, steps=steps), f"{story}; fast: {fast.psnr:.3f}"
 

@@ -83,6 +83,9 @@ def refine_operator(
         Where the operator has as many already, with as many pools, training goes on from them.
     pools : int
         Of the staged operator: how many energies, each of some atoms, its potentials look at.
+    rough : bool
+        Whether half of the crops to denoise are as pictures are found: with a level that was misjudged, saved as JPEG,
+        or cut off at black and white. Costs little where the noise is told well, and saves much where it is not.
     checkpoint : path, optional
         Where to keep the state of the run. If the file exists, the run continues from it and ends with the operator it
         would have had without the interruption.
@@ -121,7 +124,7 @@ def refine_operator(
         return {
             **vars(training),
             "made": "refine_operator",
-            "version": 5,
+            "version": 6,
             "task": training.tasks,
             "sigma": training.levels,
             "start": start,
@@ -225,7 +228,7 @@ def _drawn(images: list[Image], step: int, training: Training) -> list[Crop]:
     return [
         draw(
             images, tasks[(step * batch + number) % len(tasks)], training.levels, training.crop,
-            np.random.default_rng([training.rng, step, number]),
+            np.random.default_rng([training.rng, step, number]), rough=training.rough,
         )
         for number in range(batch)
     ]  # fmt: skip

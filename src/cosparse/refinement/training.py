@@ -51,6 +51,7 @@ class RefineKeywords(TypedDict, total=False):
     data_range: float | None
     stages: int | None
     pools: int
+    rough: bool
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Training:
     data_range: float | None = None
     stages: int | None = None
     pools: int = 64
+    rough: bool = False
 
     @property
     def tasks(self) -> tuple[str, ...]:
