@@ -68,6 +68,8 @@ def test_means_over_patches_are_responses_to_a_flat_atom(shape, patch_stride, se
     flat = np.full((1, height * width), 1 / (height * width))
     wanted = reference.analyse(flat, plane, (height, width), stride)[..., 0]
     np.testing.assert_allclose(reference.patch_means(plane, (height, width), stride), wanted, rtol=1e-9)
+    sums = reference.synthesise(height * width * flat, wanted[..., None], shape, (height, width), stride)
+    np.testing.assert_allclose(reference.patch_sums(wanted, shape, (height, width), stride), sums, rtol=1e-9)
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["one level", "a level for every patch"])

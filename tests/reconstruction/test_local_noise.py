@@ -18,7 +18,7 @@ OPERATORS = [("denoise", None), *((task, "default") for task in CLEAN)]
 
 
 def gaps(shape):
-    return np.random.default_rng(5).random(shape[:2]) < 0.4
+    return np.random.default_rng(5).random(shape) < 0.4
 
 
 def repaired(task, image, sigma, **more):
@@ -27,8 +27,7 @@ def repaired(task, image, sigma, **more):
     if task == "denoise":
         return cosparse.denoise(image, grouping=False, **given)
     if task == "inpaint":
-        axis = given.get("channel_axis")
-        return cosparse.inpaint(image, gaps(image.shape if axis is None else image.shape[-3:]), grouping=False, **given)
+        return cosparse.inpaint(image, gaps(image.shape[-2:]), grouping=False, **given)
     if task == "upscale":
         return cosparse.upscale(image, 2, **given)
     return cosparse.deblur(image, "gaussian:1.2", **given)

@@ -126,6 +126,18 @@ def patch_means(plane: Array, patch: tuple[int, int], stride: tuple[int, int]) -
     return np.asarray(total / (height * width))
 
 
+def patch_sums(values: Array, shape: tuple[int, int], patch: tuple[int, int], stride: tuple[int, int]) -> Array:
+    """For every pixel of an image the sum of the values (rows, columns) of all patches that see it."""
+    (rows, columns), (height, width), (down, across) = values.shape, patch, stride
+    tall = np.zeros(((rows - 1) * down + height, columns), values.dtype)
+    for i in range(height):
+        tall[i : i + (rows - 1) * down + 1 : down] += values
+    padded = np.zeros((len(tall), (columns - 1) * across + width), values.dtype)
+    for j in range(width):
+        padded[:, j : j + (columns - 1) * across + 1 : across] += tall
+    return fold_border(padded, shape, (height // 2, width // 2))
+
+
 class LocalWeights(NamedTuple):
     """A prior that is not the same everywhere: at level l, atom i answers `scale[l, i]` times and weighs
     `weights[l, i]`; `levels` (rows, columns) has the level of every patch."""

@@ -37,19 +37,23 @@ class DataNoise:
             raise ValueError("noise: photons are counted in real numbers, but y is complex; pass sigma")
         return cls(model.scaled(scale))
 
-    def weighed(self, data: Array) -> tuple[float, Array | None]:
-        """One level for all of it, and how much the squared misfit of each value counts in proportion.
+    def first(self, data: Array) -> tuple[float, Array | None]:
+        """As :meth:`weighed`, before there is an image: of photons one level for all, as weights by noisy data would
+        favour those that came out low."""
+        if isinstance(self.model, PoissonGaussian):
+            return float(np.sqrt(self._variance(data).mean())), None
+        return self.weighed(data)
+
+    def weighed(self, means: Array) -> tuple[float, Array | None]:
+        """One level for all, and how much the squared misfit of each counts in proportion if these are the means.
 
         The level is that of as many values, all as noisy, that would say as much: its variance is the harmonic mean.
         """
         if isinstance(self.model, Gaussian):
             return self.model.sigma, None
-        level = float(1 / np.sqrt(np.mean(1 / self._variance(data))))
-        return level, self.trust(data, level)
-
-    def trust(self, means: Array, level: float) -> Array:
-        """How much each value counts if these are their means."""
-        return np.asarray(level**2 / self._variance(means), np.float32)
+        variance = self._variance(means)
+        level = float(1 / np.sqrt(np.mean(1 / variance)))
+        return level, np.asarray(level**2 / variance, np.float32)
 
     def _variance(self, means: Array) -> Array:
         """Of each value; of photons that of one at least, as an estimate of none would be believed without end."""

@@ -135,8 +135,8 @@ def reconstruct(
     quality : {"fast", "balanced", "best"}
         How much effort: at which decrease of the energy the last stage ends, and after how many iterations at most.
     noise : Gaussian, Map or PoissonGaussian, optional
-        Instead of sigma. Photon noise is that of the measurements: variances come from y for the first stage, for the
-        others from the measurements of the image that it gave.
+        Instead of sigma. Photon noise is that of the measurements: an image is first found as if all were as noisy,
+        then a second one with the variances that the measurements of the first have.
     bounds : "auto", None or (low, high)
         Between which values the image lies, in its units; None on one side of a pair leaves it open. "auto": 0 and
         `data_range`, if the image that the first stage gives lies nearly there.
@@ -179,27 +179,28 @@ def reconstruct(
     scale = 255.0 / checked_range(np.dtype(float), given.data_range, "data_range")
     noise = DataNoise.of(sigma, given.noise, np.shape(y), scale, data.dtype.kind == "c")
     data = data * data.real.dtype.type(scale)
-    level, trust = noise.weighed(data)
+    level, trust = noise.first(data)
     first = first_image(A, data, shape) if given.start is None else _started(given.start, scale, shape)
     _refuse_far(first, float(given.data_range))
     checked_quality(quality)
     atoms = as_refined(chosen_operator(operator))
 
-    def revised(energy: Energy, image: NDArray[np.float32]) -> Energy:
-        """With bounds if they hold and the variance of photons, which the image of the first stage shows."""
-        if isinstance(noise.model, PoissonGaussian):
-            energy = replace(energy, trust=noise.trust(np.asarray(A.matvec(image.ravel())), level))
+    def bounded(energy: Energy, image: NDArray[np.float32]) -> Energy:
+        """With bounds if they hold, which the image of the first stage shows."""
         if given.bounds == "auto":
             low, high = np.percentile(image, (2, 98)) / 255
             return replace(energy, bounds=(0.0, 255.0)) if low > -NEARLY and high < 1 + NEARLY else energy
         return energy if asked is None else replace(energy, bounds=(asked[0] * scale, asked[1] * scale))
 
-    found = solve(
-        Problem(atoms, plan("reconstruct", level, quality, weight, atoms), first, data, A, trust),
-        settings=given.settings or last_settings(level, quality),
-        revise=revised,
-        watch=Watch(given.callback),
-    )
+    watch = Watch(given.callback)
+    settings = given.settings or last_settings(level, quality)
+    problem = Problem(atoms, plan("reconstruct", level, quality, weight, atoms), first, data, A, trust)
+    found = solve(problem, settings=settings, revise=bounded, watch=watch)
+    if isinstance(noise.model, PoissonGaussian) and not watch.stopped:
+        level, trust = noise.weighed(np.asarray(A.matvec(found.image.ravel())).reshape(-1))
+        again = plan("reconstruct", level, quality, weight, atoms)
+        problem = replace(problem, plan=again, start=found.image, trust=trust)
+        found = solve(problem, settings=settings, revise=bounded, watch=watch)
     return _reported(found, A, data, level, scale)
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.kernels.reference import patch_means
+from cosparse.kernels.reference import patch_means, patch_sums
 from cosparse.noise import Map, Noise
 from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.planes import Channel, Plane
 
 STEP = 1.05  # ratio of neighbouring levels of the grid
+MOST_TAKEN = 1.3  # by validation: without effect where levels differ by a factor of four
 
 
 def channel_noise(sigma: float, noise: Noise | None, channel: Channel) -> tuple[float, Map | None, NDArray[np.float64]]:
@@ -65,6 +66,16 @@ def relative_variance(noise: Map) -> Plane:
 def precision(noise: Map) -> Plane:
     """(σ₀/σ)² of every pixel: how much its data count."""
     return np.asarray(np.square(np.float32(typical_level(noise)) / noise.sigma))
+
+
+def taken_of(noise: Map, patch: tuple[int, int], stride: tuple[int, int]) -> Plane:
+    """σ/σ₀ of every pixel, but at most so much that on average over its patches σ/σ_p is no more than `MOST_TAKEN`.
+
+    For a pixel that is far noisier than all about it would else move several times as far as any patch says.
+    """
+    less = (typical_level(noise) / grid(noise))[patch_levels(noise, patch, stride)]
+    seen, sums = (patch_sums(values, noise.sigma.shape, patch, stride) for values in (np.ones_like(less), less))
+    return np.minimum(np.sqrt(relative_variance(noise)), MOST_TAKEN * seen / sums).astype(np.float32)
 
 
 def enlarged(noise: Map, factor: int) -> Map:
