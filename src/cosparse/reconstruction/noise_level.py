@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.jpeg import Jpeg
 from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level
+from cosparse.reconstruction.intervals import level_of
 from cosparse.reconstruction.planes import Caller, Pages, Plane, open_image
 
 
@@ -52,6 +54,8 @@ def page_noises(working: Pages, caller: Caller, noise: Noise | None) -> list[Noi
     """The noise of every page on 0..255, given or estimated."""
     if noise is None:
         return [Gaussian(_page_level(page)) for page in working]
+    if isinstance(noise, Jpeg):  # white noise of about as much error: only deblocking knows better
+        return [Gaussian(level_of(noise.quantization[0]))] * len(working)
     at_work = noise.scaled(255.0 / caller.data_range, caller.offset)
     if not isinstance(at_work, Map):
         return [at_work] * len(working)

@@ -10,7 +10,7 @@ from skimage import data
 import cosparse
 from cosparse import Jpeg, deblock, load_operator
 from cosparse.jpeg import coefficients, turned
-from cosparse.reconstruction.intervals import Intervals
+from cosparse.reconstruction.intervals import Intervals, level_of
 
 GREY = data.camera()[80:240, 160:320]
 COLOUR = data.astronaut()[20:157, 150:271]
@@ -79,6 +79,15 @@ def test_a_weight_asks_for_the_energy():
     light, heavy = (deblock(decoded, jpeg, weight=weight, data_range=255) for weight in (0.01, 3.0))
     assert cosparse.psnr(decoded, light, data_range=255) > cosparse.psnr(decoded, heavy, data_range=255) + 1
     assert "deblock" in load_operator("staged").steps and "deblock" not in load_operator("default").steps
+
+
+def test_other_tasks_take_it_for_white_noise():
+    jpeg = Jpeg.standard(10)
+    decoded = jpeg.sample(GREY[:96, :96]) / 255
+    denoised, deblocked = cosparse.denoise(decoded, noise=jpeg), deblock(decoded, jpeg)
+    clean = GREY[:96, :96] / 255
+    assert cosparse.psnr(clean, deblocked) > cosparse.psnr(clean, denoised) + 0.2
+    np.testing.assert_array_equal(denoised, cosparse.denoise(decoded, level_of(jpeg.quantization[0]) / 255))
 
 
 @pytest.mark.parametrize(
