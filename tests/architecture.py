@@ -106,6 +106,7 @@ PLACES = {
     "learning": (0.6, 4), "reconstruction": (4.4, 4.1), "checkpoint": (1.8, 5.2), "operator": (4.4, 5.3),
     "patches": (0.3, 6.4), "optimize": (2.9, 6.4), "kernels": (4.4, 6.4), "images": (5.5, 6.4),
     "identity": (1.3, 7.5), "keywords": (2.6, 7.5), "penalty": (4, 7.5), "io": (6, 7.5),
+    "jpeg": (6, 8.4), "noise": (6, 9.3),
 }  # fmt: skip
 WIDE, TALL, COLUMN, ROW = 116, 38, 140, 84
 
@@ -113,7 +114,7 @@ WIDE, TALL, COLUMN, ROW = 116, 38, 140, 84
 def picture() -> str:
     """The rooms, and what each stands on."""
     middles = {room: (20 + WIDE / 2 + c * COLUMN, 24 + TALL / 2 + r * ROW) for room, (c, r) in PLACES.items()}
-    width, height = 7.3 * COLUMN, 8.5 * ROW
+    width, height = 7.3 * COLUMN, 10.3 * ROW
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif">',
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'

@@ -274,3 +274,10 @@ def test_tuning_multiplies_numbers_for_a_while_and_records_what_they_gave(import
     tune.TABLE.write_text('[trust]\nside = 17\ncommand = "python a.py"\ndb = 1.0\n\n[stride]\npart = 4\n')
     tune.record("python a.py", 25.5714)
     assert tune.TABLE.read_text() == '[trust]\nside = 17\ncommand = "python a.py"\ndb = 25.571\n\n[stride]\npart = 4\n'
+
+
+def test_jpeg(imported, photograph):
+    """Deblocking's script measures what it says, on a picture that is at hand."""
+    jpeg = imported("noise.jpeg")
+    found = jpeg.measured(photograph[:96, :96], 20, ["steps"])
+    assert found["steps"][0] > found["decoded"][0] + 0.8 and found["steps"][1] > 0

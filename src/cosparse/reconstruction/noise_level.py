@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.jpeg import Jpeg
 from cosparse.noise import Correlated, Gaussian, Map, Noise, level, root_mean_square
 from cosparse.reconstruction.estimation import Model, page_noise, typical_level
+from cosparse.reconstruction.intervals import level_of
 from cosparse.reconstruction.planes import Caller, Pages, open_image
 
 __all__ = ["estimate_sigma", "largest_level", "page_noises", "stated_noise", "typical_level"]
@@ -57,6 +59,8 @@ def page_noises(working: Pages, caller: Caller, noise: Noise | None, model: Mode
     """The noise of every page on 0..255, given or estimated as of some model."""
     if noise is None:
         return [page_noise(page, model) for page in working]
+    if isinstance(noise, Jpeg):  # white noise of about as much error: only deblocking knows better
+        return [Gaussian(level_of(noise.quantization[0]))] * len(working)
     at_work = noise.scaled(255.0 / caller.data_range, caller.offset)
     if isinstance(at_work, Correlated):
         spectrum = at_work.spectrum((working.shape[1], working.shape[2]))  # refuses one of another size

@@ -104,7 +104,7 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     assert within is not None
     steps = _steps(asked)
     if steps is not None:
-        found = tuple(steps.at(within.level))
+        found = tuple(steps.at(within.level * channel.gain))
         return Problem(asked.operator, Plan((), steps.stride), channel.plane, channel.plane, steps=found, within=within)
     chosen = plan("deblock", 0.0, asked.quality, asked.weight, asked.operator)
     part = by_noise(TABLE["deblock"]["part_of_uniform"], within.level)
@@ -139,7 +139,9 @@ def request(image: ArrayLike, quantization: Any, **given: Unpack[Common]) -> Req
             page = join(planes) - shift
             return page if bounds is None else page.clip(*bounds)
 
-        return [Channel(whole_blocks(p), within=one) for p, one in zip(planes, found, strict=True)], together
+        gains = (1.0, *[TABLE["deblock"]["chroma"]] * 2)
+        each = zip(planes, gains, found, strict=False)
+        return [Channel(whole_blocks(plane), gain, within=one) for plane, gain, one in each], together
 
     return replace(request, apart=apart)
 
