@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cosparse.cluster.connection import gathered
 from cosparse.cluster.layout import Layout
-from cosparse.cluster.page_values import estimate_level, find_extremes
+from cosparse.cluster.page_values import find_extremes, find_noise
 from cosparse.cluster.sampling import Cell, Sample, Sampling, representative, sampled
 from cosparse.cluster.sources import thinned
 from cosparse.cluster.steps import Pieces, Steps, find_steps
@@ -59,7 +59,7 @@ class Page:
         colours, span = self.work.colours(self.array), self.work.options["data_range"]
         found = self.work.find_out(
             self.array.dtype,
-            lambda: estimate_level(client, colours, span),
+            lambda model: find_noise(client, colours, span, model),
             lambda: find_extremes(client, colours, self.mask),
         )
         return Found(found, self._steps(client, self.work.knowing(**found)))

@@ -17,7 +17,10 @@ from cosparse.cluster.connection import on_worker
 from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
 from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
+from cosparse.noise import Noise, PoissonGaussian
 from cosparse.reconstruction.bounds import Extremes
+from cosparse.reconstruction.estimation import Model
+from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.psf import named_kernel
@@ -46,13 +49,19 @@ class Assignment:
         return replace(self, options={**self.options, **found})
 
     def find_out(
-        self, dtype: np.dtype[Any], sigma: Callable[[], float], extremes: Callable[[], Extremes]
+        self, dtype: np.dtype[Any], noise: Callable[[Model], Noise], extremes: Callable[[], Extremes]
     ) -> dict[str, Any]:
-        """Options that depend on the pixels, if they are left to them: the whole picture decides, not each tile."""
+        """Options that depend on the pixels, if they are left to them: the whole picture decides, not each tile.
+
+        They can be written down: photon noise as its numbers, beside the level that it has at middle grey.
+        """
         found: dict[str, Any] = {}
         level = self.options.get("sigma")
-        if TASKS[self.task].estimates_noise and level is None:
-            found["sigma"] = level = sigma()
+        if TASKS[self.task].estimates_noise and level is None and self.options.get("noise") is None:
+            estimated, unit = noise("auto" if self.task == "denoise" else "gaussian"), self.options["data_range"] / 255
+            found["sigma"] = level = typical_level(estimated.scaled(1 / unit)) * unit
+            if isinstance(estimated, PoissonGaussian):
+                found["photons"] = {name: getattr(estimated, name) for name in ("gain", "read", "offset")}
         # What has no noise is returned as it came, which needs no bounds.
         idle = self.task == "denoise" and level == 0
         if self.options.get("bounds", "auto") == "auto" and dtype.kind == "f" and not idle:
@@ -68,7 +77,11 @@ class Assignment:
         """What is asked of the task for some of the pixels."""
         given = {} if mask is None else {"mask": mask}
         axis = -1 if self.colour else None
-        return TASKS[self.task].request(pixels, **given, **self.options, channel_axis=axis, part=True)
+        options = dict(self.options)
+        photons = options.pop("photons", None)
+        if photons is not None:
+            options |= {"sigma": None, "noise": PoissonGaussian(**photons)}
+        return TASKS[self.task].request(pixels, **given, **options, channel_axis=axis, part=True)
 
 
 def assign(
@@ -208,8 +221,8 @@ def examine(work: Assignment, pixels: Array, missing: Array | None, alone: bool)
         check_values(work, pixels, missing)
         seen, known = work.colours(pixels), None if missing is None else ~missing
         given = {"data_range": work.options["data_range"], "channel_axis": -1 if work.colour else None}
-        sigma = partial(cosparse.estimate_sigma, seen, **given)
-        return work.find_out(pixels.dtype, sigma, lambda: Extremes.of(seen, known))
+        noise = partial(cosparse.estimate_noise, seen, **given)
+        return work.find_out(pixels.dtype, noise, lambda: Extremes.of(seen, known))
 
     found = on_worker(work.version, look)
     if alone:

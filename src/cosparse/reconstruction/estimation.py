@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.noise import Gaussian, Map, Noise, PoissonGaussian
+from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian
 from cosparse.reconstruction.flat_blocks import (
     BANDS,
     FEWEST,
@@ -35,7 +35,7 @@ STRONGER = 1.2  # times its strongest band: the white noise that removes coloure
 ALIKE = 1.3  # times: opponents whose noise differs by less have the same
 EVIDENCE = 60.0  # of the log likelihood: what photon noise must explain to be believed
 RATIO = 1.6  # of the variances of bright and dark blocks, at least
-WINDOW = 48  # pixels of the windows that a map is found in
+WINDOW = 32  # pixels of the windows that a map is found in
 
 
 def estimate_noise(
@@ -83,8 +83,18 @@ def estimate_noise(
     if model not in get_args(Model):
         raise ValueError(f"model: expected one of {', '.join(get_args(Model))}, got {model!r}")
     pages, caller = open_image(image, data_range, channel_axis, alpha=alpha)
-    found = [page_noise(page, model) for page in pages]
-    return _common(found, caller).scaled(caller.data_range / 255.0, -caller.offset * 255.0 / caller.data_range)
+    return _in_units(_common([page_noise(page, model) for page in pages], caller), caller)
+
+
+def blocks_noise(tiles: ArrayLike, model: Model, data_range: float, channel_axis: int | None) -> Noise:
+    """What :func:`estimate_noise` finds of a picture, from the blocks that it looks at, side by side."""
+    pages, caller = open_image(tiles, data_range, channel_axis)
+    return _in_units(mosaic_noise(pages[0], model), caller)
+
+
+def _in_units(noise: Noise, caller: Caller) -> Noise:
+    """Of a noise on 0..255 that in the caller's units."""
+    return noise.scaled(caller.data_range / 255.0, -caller.offset * 255.0 / caller.data_range)
 
 
 def page_noise(page: NDArray[np.float32], model: Model = "auto") -> Noise:
@@ -94,7 +104,9 @@ def page_noise(page: NDArray[np.float32], model: Model = "auto") -> Noise:
     if model == "correlated":
         from cosparse.reconstruction.spectrum import estimate_correlated
 
-        return estimate_correlated(page if page.ndim == 2 else np.ascontiguousarray(page.mean(axis=-1)))
+        grey: Plane = page if page.ndim == 2 else np.ascontiguousarray(page.mean(axis=-1))
+        correlated: Noise = estimate_correlated(grey)
+        return correlated
     return mosaic_noise(mosaic(page) if large_enough(page.shape) else page, model)
 
 
@@ -140,10 +152,8 @@ def _by_brightness(brightness: Array, energies: Array) -> Level:
     count = min(CLASSES, len(energies) // (4 * FEWEST))
     parts = np.array_split(np.argsort(brightness, kind="stable"), max(count, 1))
     each = [band_level(energies[part], len(BANDS) - 1) for part in parts]
-    return Level(
-        float(np.sqrt(np.mean([level.surely() ** 2 for level in each]))),
-        float(np.mean([level.error for level in each])),
-    )
+    least = np.sqrt(np.mean([level.surely() ** 2 for level in each]))
+    return Level(float(least), float(np.mean([level.error for level in each])))
 
 
 def _one_level(levels: list[list[Level]], rgb: bool) -> tuple[Level, bool]:
@@ -227,7 +237,7 @@ def _map(page: NDArray[np.float32]) -> Noise:
     errors = []
     for row, rows in enumerate(np.array_split(np.arange(page.shape[0]), counts[0])):
         for column, columns in enumerate(np.array_split(np.arange(page.shape[1]), counts[1])):
-            level = _window_level(page[_widened(rows, page.shape[0])][:, _widened(columns, page.shape[1])])
+            level = _window_level(page[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
             ratio = np.clip(level.sigma / whole.sigma, 0.05, 20.0)
             trust = 1 / (1 + (2 * level.error / max(level.sigma, 1e-6)) ** 2)
             logs[row, column] = trust * np.log(ratio)
@@ -237,12 +247,6 @@ def _map(page: NDArray[np.float32]) -> Noise:
     large = zoom(smooth, factors, order=1, mode="nearest", grid_mode=True)
     confidence = float(np.clip(1 - 2 * np.median(errors), 0, 1))
     return Map(whole.sigma * np.exp(large), confidence=confidence)
-
-
-def _widened(indices: NDArray[np.intp], side: int) -> slice:
-    """A window with half of its neighbours."""
-    more = len(indices) // 2
-    return slice(max(int(indices[0]) - more, 0), min(int(indices[-1]) + 1 + more, side))
 
 
 def _window_level(window: NDArray[np.float32]) -> Level:
@@ -273,8 +277,15 @@ def _common(found: list[Noise], caller: Caller) -> Noise:
             np.mean([np.asarray(getattr(one, name)) for one in photons], axis=0) for name in ("gain", "read", "offset")
         )
         return PoissonGaussian(gain, read, offset, confidence=confidence)
-    grey = 127.5
-    levels = [
-        float(np.sqrt(np.mean(noise.variance(np.full(np.shape(getattr(noise, "gain", 0)), grey))))) for noise in found
-    ]
+    levels = [typical_level(noise) for noise in found]
     return Gaussian(float(np.mean(levels)) if levels else 0.0, confidence=confidence)
+
+
+def typical_level(noise: Noise) -> float:
+    """One number for a page's noise, on 0..255: the root of its mean variance."""
+    if isinstance(noise, Map):
+        return float(np.sqrt(np.mean(noise.sigma**2, dtype=float)))
+    if isinstance(noise, PoissonGaussian):
+        return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
+    assert isinstance(noise, Gaussian | Correlated)
+    return noise.sigma

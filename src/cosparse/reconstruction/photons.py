@@ -48,7 +48,7 @@ class VarianceLine:
 
 
 def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, np.inf)) -> VarianceLine | None:
-    """Of the cosine transforms of a plane's blocks; None if all are equally bright. Values are cut off at the `ends`."""
+    """Of the cosine transforms of a plane's blocks; None if all are equally bright. Values are cut off at `ends`."""
     means, energies = _flat(found, ends)
     low, high = np.quantile(means, (0.1, 0.9)) if means.size else (0.0, 0.0)
     scale = float(np.median(energies)) if energies.size else 0.0
