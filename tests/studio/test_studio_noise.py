@@ -50,6 +50,10 @@ def test_the_estimate_is_drawn(browse, picture_file, photograph):
     assert len(centres) >= 4
     assert np.corrcoef(across, down)[0, 1] < -0.9  # the brighter, the noisier; up is less
     page.locator("#noise-seen svg polyline").wait_for(state="attached")
+    choose_noise(page, "Photons")  # which begins with what fits
+    assert float(page.get_by_label("Gain").input_value()) == pytest.approx(4, rel=0.25)
+    choose_noise(page, "Automatic")
+    page.locator("#noise-seen").wait_for()
     choose(page, "Inpaint")  # which begins without any
     page.locator("#noise-seen").wait_for(state="hidden")
     assert page.get_by_label("None").is_checked()

@@ -29,6 +29,13 @@ class Dots:
     brightness: NDArray[np.float64]
     variance: NDArray[np.float64]
 
+    @property
+    def rising(self) -> bool:
+        """Whether the brighter the picture is, the noisier: by more than dots of one level scatter."""
+        if len(self.variance) < 4 or not self.variance.max() > 2 * self.variance.min() > 0:
+            return False
+        return bool(np.corrcoef(self.brightness, self.variance)[0, 1] > 0.9)
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -37,6 +44,7 @@ class Estimate:
     noise: Noise
     dots: tuple[Dots, ...]
     levels: Array
+    photons: PoissonGaussian | None = None  # what fits, if the noise grows with brightness
 
     @property
     def level(self) -> float:
@@ -49,12 +57,16 @@ def look(source: Source) -> Estimate:
     if source.missing is not None:
         return Estimate(Gaussian(0.0), (), np.zeros((1, 1)))
     work = source.picture.working
-    noise = cosparse.estimate_noise(work, data_range=255.0, channel_axis=source.picture.channel_axis)
+    axis = source.picture.channel_axis
+    noise = cosparse.estimate_noise(work, data_range=255.0, channel_axis=axis)
     some = part(work)
     planes = [some] if some.ndim == 2 else [some[..., c] for c in range(some.shape[-1])]
     names = CHANNELS.get(len(planes), ("",) * len(planes))
     marks = tuple(dots(plane, name) for plane, name in zip(planes, names, strict=True))
-    return Estimate(noise, marks, _levels(noise, work))
+    photons: Noise = noise
+    if marks and all(one.rising for one in marks) and not isinstance(noise, PoissonGaussian):
+        photons = cosparse.estimate_noise(work, "poisson-gaussian", data_range=255.0, channel_axis=axis)
+    return Estimate(noise, marks, _levels(noise, work), photons if isinstance(photons, PoissonGaussian) else None)
 
 
 def _levels(noise: Noise, work: Array) -> Array:
@@ -122,6 +134,8 @@ def in_words(seen: Estimate) -> str:
         said = f"differs over the picture: σ goes from {low:.1f} to {high:.1f}."
     elif isinstance(noise, Correlated):
         said = f"shared by neighbouring pixels, as after resizing or in a JPEG: σ = {seen.level:.1f}."
+    elif seen.photons is not None:
+        return f"taken for one level, σ = {seen.level:.1f} of 255. It seems to grow with brightness: try Photons, too."
     else:
         said = f"much the same everywhere: σ = {seen.level:.1f} of 255."
     return f"{said} {_sure(noise.confidence)}".strip()
