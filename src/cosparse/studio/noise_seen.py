@@ -1,4 +1,4 @@
-"""What the page sees of a picture's noise: estimated from a part of it, said in words and drawn."""
+"""What the page sees of a picture's noise: estimated, said in words and drawn."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 import cosparse
 from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian
 from cosparse.studio import chart
 from cosparse.studio.page_pictures import Array, Source, reduced, reduction
 
-PART = 1_000_000  # pixels that are looked at: a large photograph must not keep the page waiting
+PART = 1_000_000  # pixels that dots are drawn of: a large photograph must not keep the page waiting
 BLOCK = 128  # pixels of a side: a whole number of JPEG's blocks
 SMALL = 20_000  # pixels of the drawn map
 LEVELS = 14  # of brightness
@@ -30,6 +29,13 @@ class Dots:
     brightness: NDArray[np.float64]
     variance: NDArray[np.float64]
 
+    @property
+    def rising(self) -> bool:
+        """Whether the brighter the picture is, the noisier: by more than dots of one level scatter."""
+        if len(self.variance) < 4 or not self.variance.max() > 2 * self.variance.min() > 0:
+            return False
+        return bool(np.corrcoef(self.brightness, self.variance)[0, 1] > 0.9)
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -38,6 +44,7 @@ class Estimate:
     noise: Noise
     dots: tuple[Dots, ...]
     levels: Array
+    photons: PoissonGaussian | None = None  # what fits, if the noise grows with brightness
 
     @property
     def level(self) -> float:
@@ -50,15 +57,16 @@ def look(source: Source) -> Estimate:
     if source.missing is not None:
         return Estimate(Gaussian(0.0), (), np.zeros((1, 1)))
     work = source.picture.working
+    axis = source.picture.channel_axis
+    noise = cosparse.estimate_noise(work, data_range=255.0, channel_axis=axis)
     some = part(work)
-    noise = _estimated(some, source.picture.channel_axis)
     planes = [some] if some.ndim == 2 else [some[..., c] for c in range(some.shape[-1])]
     names = CHANNELS.get(len(planes), ("",) * len(planes))
     marks = tuple(dots(plane, name) for plane, name in zip(planes, names, strict=True))
-    levels = _levels(noise, work)
-    if isinstance(noise, Map) and noise.sigma.shape[:2] != work.shape[:2]:
-        noise = replace(noise, sigma=_enlarged(noise.sigma, work.shape[:2]))
-    return Estimate(noise, marks, levels)
+    photons: Noise = noise
+    if marks and all(one.rising for one in marks) and not isinstance(noise, PoissonGaussian):
+        photons = cosparse.estimate_noise(work, "poisson-gaussian", data_range=255.0, channel_axis=axis)
+    return Estimate(noise, marks, _levels(noise, work), photons if isinstance(photons, PoissonGaussian) else None)
 
 
 def _levels(noise: Noise, work: Array) -> Array:
@@ -71,10 +79,6 @@ def _levels(noise: Noise, work: Array) -> Array:
     return small if small.ndim == 2 else small.mean(axis=-1)
 
 
-def _estimated(work: Array, channel_axis: int | None) -> Noise:
-    return Gaussian(float(cosparse.estimate_sigma(work, data_range=255.0, channel_axis=channel_axis)))
-
-
 def part(work: Array) -> Array:
     """Blocks from all over a large picture, side by side as they lie in it; a small one whole.
 
@@ -84,14 +88,6 @@ def part(work: Array) -> Array:
     skip = reduction(work.shape[0] * work.shape[1], PART)
     rows, columns = (np.flatnonzero(np.arange(side) // BLOCK % skip == 0) for side in work.shape[:2])
     return work if skip == 1 else np.ascontiguousarray(work[rows[:, None], columns])
-
-
-def _enlarged(sigma: NDArray[np.float32], shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """A map of the part as one of the picture."""
-    planes = [sigma] if sigma.ndim == 2 else [sigma[..., c] for c in range(sigma.shape[-1])]
-    size = (shape[1], shape[0])
-    large = [np.asarray(Image.fromarray(plane).resize(size, Image.Resampling.BILINEAR)) for plane in planes]
-    return large[0] if sigma.ndim == 2 else np.stack(large, axis=-1)
 
 
 def dots(plane: Array, channel: str = "") -> Dots:
@@ -138,6 +134,8 @@ def in_words(seen: Estimate) -> str:
         said = f"differs over the picture: σ goes from {low:.1f} to {high:.1f}."
     elif isinstance(noise, Correlated):
         said = f"shared by neighbouring pixels, as after resizing or in a JPEG: σ = {seen.level:.1f}."
+    elif seen.photons is not None:
+        return f"taken for one level, σ = {seen.level:.1f} of 255. It seems to grow with brightness: try Photons, too."
     else:
         said = f"much the same everywhere: σ = {seen.level:.1f} of 255."
     return f"{said} {_sure(noise.confidence)}".strip()
