@@ -162,12 +162,14 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     patch = work.options["operator"].patch_shape
     problem = request.problems()[0]
     stride = problem.plan.stride  # which does not depend on the noise
-    unit = math.lcm(min(stride, *patch), task.unit, second.step if second else 1)
+    after = request.correction if second else None
+    apart = [min(stride, *patch), second.step if second else 1, after.stride if after else 1]
+    unit = math.lcm(task.unit, *apart)
     # A trained step looks exactly as far as a patch reaches.
     looks = max(task.reach * max(patch), len(problem.steps) * (max(patch) - 1))
     pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
     # Similar patches from further off count for little.
-    more = 2 * second.passes * second.size if second else 0
+    more = (2 * second.passes * second.size if second else 0) + (len(after) * (max(patch) - 1) if after else 0)
     reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
     overlap = enough if overlap is None else -(-overlap // unit) * unit
     if tile < overlap:

@@ -165,7 +165,10 @@ def minimise(
 
 
 def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
-    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W(A s - y), each with its own numbers."""
+    """Take the steps of a staged operator: s ← s - Σ_p Ωᵀphi(Ω p) - pull·Aᵀ W(A s - y), each with its own numbers.
+
+    Pixels that are not free stay as they are.
+    """
     from cosparse.kernels.pooled import pooled_step  # not before its use: the compiler comes with it
 
     image, stride = np.array(problem.start, np.float32), (problem.plan.stride, problem.plan.stride)
@@ -176,8 +179,8 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
             if watch.stopped:
                 break
             pulled = np.float32(step.pull) * _misfit_gradient(problem, image)
-            image -= pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride)
-            image -= pulled
+            change = pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride) + pulled
+            image -= change if problem.free is None else change * problem.free
             taken += 1
             watch.iteration(taken, count, math.nan, image, 0, math.nan)
     if not math.isfinite(float(image.sum(dtype=float))):

@@ -29,8 +29,9 @@ from cosparse.reconstruction.planes import (
 )  # fmt: skip
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.second_pass import filter_groups, parts_of
-from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
+from cosparse.reconstruction.stages import Grouping, Plan, Quality, as_refined, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
+from cosparse.trained_steps import TrainedSteps
 
 
 class RepairKeywords(TypedDict, total=False):
@@ -115,6 +116,7 @@ class Request:
     asked: list[Asked | None]  # for every page; None where there is nothing to repair
     limits: list[Pair | None]  # between which values the result of every page lies, in the caller's units
     second_pass: Grouping | None = None
+    correction: TrainedSteps | None = None  # taken from what the second pass gives of missing pixels without noise
     larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
     callback: Callback = None  # who is told of iterations
@@ -185,6 +187,7 @@ class Request:
         def shown(planes: list[Plane]) -> Plane:
             return np.asarray(join(planes) + offset if offset else join(planes))
 
+        correct = None if self.second_pass is None or asked.sigma else self.correction
         parts = 0 if self.second_pass is None else parts_of(self.second_pass, planes[0].shape[0], asked.sigma)
         for i, problem in enumerate(problems):
 
@@ -192,7 +195,7 @@ class Request:
                 return shown([*before, point, *after])
 
             watch.plane, watch.planes, watch.view = i, len(problems), view
-            watch.parts = parts if i == len(problems) - 1 else 0
+            watch.parts = parts + (correct is not None) if i == len(problems) - 1 else 0
             planes[i] = solve(problem, watch=watch, descend=descend).image
         if self.second_pass is None or watch.stopped:
             return join(planes)
@@ -201,4 +204,14 @@ class Request:
         def report(number: int, now: list[Plane]) -> bool:
             return watch.part(number, now[-1], lambda point: shown(now))
 
-        return join(filter_groups(channels, planes, asked.sigma, self.second_pass, report, known))
+        planes = filter_groups(channels, planes, asked.sigma, self.second_pass, report, known)
+        if correct is not None and not watch.stopped:
+            planes = [solve(corrected(plane, asked, correct)).image for plane in planes]
+            report(parts + 1, planes)
+        return join(planes)
+
+
+def corrected(plane: Plane, asked: Asked, steps: TrainedSteps) -> Problem:
+    """The steps that follow a second pass over pixels without noise: what is known stays as it is."""
+    taken = tuple(steps.at(steps.sigma[0]))
+    return Problem(asked.operator, Plan((), steps.stride), plane, plane, free=asked.gaps, steps=taken)

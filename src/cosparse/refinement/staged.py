@@ -2,6 +2,9 @@
 
     s_0 = y,   s_t = s_(t-1) - Σ_p Ω_tᵀphi_t(Ω_t p) - pull_t·(s_(t-1) - y),   minimise mean ln(‖s_T - x‖² + c).
 
+To denoise, y is the noisy image. To inpaint, it is what the energy and the second pass made of one with gaps, and
+pixels that are known stay as they are: the steps are a correction.
+
 Exact reverse mode by hand: with r_T the slope of the loss by s_T, each step in turn, from the last, has its own
 gradient and hands on r_(t-1) = r_t - J_tᵀ r_t - pull_t·r_t. What it needs of a step is `pooled_reverse`; the images on
 the way are kept, the responses computed again.
@@ -19,6 +22,10 @@ from cosparse.kernels import reference
 from cosparse.kernels.pooled import pooled_reverse, pooled_step
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.engine import solve
+from cosparse.reconstruction.planes import Channel
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.second_pass import filter_groups
+from cosparse.reconstruction.stages import GROUPING, Plan, as_refined
 from cosparse.refinement.bilevel import Crop, Image, loss
 from cosparse.refinement.parameters import zero_mean_basis
 from cosparse.trained_steps import REFERENCE_SIGMA, Step, TrainedSteps
@@ -37,6 +44,8 @@ RATES = {
 LEFT = (1.0, 0.5, 0.35, 0.3, 0.25)
 LARGE = 4.0
 GAIN = (0.7, 0.5, 0.4, 0.35, 0.3)
+# The same of a correction, for all its steps: it begins with hardly any gains, and so with what it is to correct.
+REMAINDER, HARDLY = 0.4, 0.001
 LEAST = 0.01  # the part of flat patches in noise whose pooled energies lie under the floors
 
 
@@ -61,10 +70,10 @@ class StagedParameters:
     unit: Array
 
     @classmethod
-    def of(cls, operator: AnalysisOperator, stages: int, pools: int) -> StagedParameters:
-        """Where training starts: the steps to denoise that the operator has, or new ones with its atoms in each."""
+    def of(cls, operator: AnalysisOperator, stages: int, pools: int, task: str = "denoise") -> StagedParameters:
+        """Where training starts: the steps to a task that the operator has, or new ones with its atoms in each."""
         basis = zero_mean_basis(operator.patch_shape)
-        steps = operator.steps.get("denoise")
+        steps = operator.steps.get(task)
         if steps is not None and (len(steps), steps.pools.shape[1]) == (stages, pools):
             unit = np.exp(np.log(steps.scale.astype(float)).mean(axis=1))
             norms = steps.scale / unit[:, None]
@@ -74,14 +83,15 @@ class StagedParameters:
                 roots=np.sqrt(steps.pools.astype(float)), unit=unit,
                 **rest | {"own": rest["own"] / norms**2, "shares": rest["shares"] / norms[:, :, None] ** 2},
             )  # fmt: skip
-        return cls._begun(operator.matrix.astype(float) @ basis.T, stages, pools)
+        return cls._begun(operator.matrix.astype(float) @ basis.T, stages, pools, task)
 
     @classmethod
-    def _begun(cls, atoms: Array, stages: int, pools: int) -> StagedParameters:
+    def _begun(cls, atoms: Array, stages: int, pools: int, task: str) -> StagedParameters:
         """New steps: equal gains for all atoms; pools of a few atoms each, drawn at random, that give nothing yet."""
         k, rng = len(atoms), np.random.default_rng(0)
         atoms = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
-        left, gain = (np.array([row[min(t, len(row) - 1)] for t in range(stages)]) for row in (LEFT, GAIN))
+        begin = (LEFT, GAIN, (0.05,)) if task == "denoise" else ((REMAINDER,), (HARDLY,), (0.0,))
+        left, gain, pull = (np.array([row[min(t, len(row) - 1)] for t in range(stages)]) for row in begin)
         roots = np.where(rng.random((pools, k)) < 0.08, 0.35, 0.05) * rng.uniform(0.5, 1.5, (pools, k))
         zeros: dict[str, tuple[int, ...]] = {
             "scale_exponents": (2, k),
@@ -93,7 +103,7 @@ class StagedParameters:
         begun["scale_exponents"][:, 0] = -1.0  # what counts as large goes with the noise
         return cls(
             coordinates=np.repeat(atoms[None], stages, axis=0), own=np.repeat(gain[:, None], k, axis=1),
-            roots=np.repeat(roots[None], stages, axis=0), pull=np.full(stages, 0.05),
+            roots=np.repeat(roots[None], stages, axis=0), pull=pull,
             unit=1 / (LARGE * REFERENCE_SIGMA * left), **begun,
         )  # fmt: skip
 
@@ -169,6 +179,7 @@ class Staged:
     pools: int
     stride: int
     sigma: tuple[float, float]
+    task: str = "denoise"
 
     rates = RATES
     moments = (0.9, 0.997)
@@ -176,45 +187,60 @@ class Staged:
 
     def begin(self) -> dict[str, Array]:
         """The numbers that training starts with."""
-        return dict(vars(StagedParameters.of(self.start, self.stages, self.pools)))
+        return dict(vars(StagedParameters.of(self.start, self.stages, self.pools, self.task)))
 
     def operator(self, parameters: dict[str, Array]) -> AnalysisOperator:
         """The operator as tasks will use it: that of the start, with these steps."""
-        steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, self.sigma)
-        return dataclasses.replace(self.start, steps={"denoise": steps})  # of no quality others that were not trained
+        low, high = (level or REFERENCE_SIGMA for level in self.sigma)
+        steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, (low, high))
+        return dataclasses.replace(self.start, steps={self.task: steps})  # of no quality others that were not trained
 
     def finished(self, parameters: dict[str, Array], provenance: dict[str, str]) -> AnalysisOperator:
         """What training ends with; the provenance of the operator stays, that of its steps is beside it."""
         operator = self.operator(parameters)
         kept = {name: word for name, word in self.start.provenance.items() if not name.startswith("steps: ")}
         told = {f"steps: {name}": word for name, word in provenance.items()}
-        rounded = {"denoise": with_floors(operator.steps["denoise"].rounded(), operator.patch_shape)}
-        return dataclasses.replace(operator, steps=rounded, provenance=kept | told)
+        steps = operator.steps[self.task].rounded()
+        if self.task == "denoise":  # a correction has seen patches without noise
+            steps = with_floors(steps, operator.patch_shape)
+        return dataclasses.replace(operator, steps={self.task: steps}, provenance=kept | told)
 
     def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
         """As the task repairs it."""
-        return solve(crop.problem(operator)).image
+        if crop.gaps is None:
+            return solve(crop.problem(operator)).image
+        start, steps = self.begun(operator, crop), tuple(operator.steps[self.task].at(REFERENCE_SIGMA))
+        return solve(Problem(operator, Plan((), self.stride), start, start, free=crop.gaps, steps=steps)).image
+
+    def begun(self, operator: AnalysisOperator, crop: Crop) -> Image:
+        """What the steps are taken from: the noisy crop, or one whose gaps are filled as in the quality "balanced"."""
+        if crop.gaps is None:
+            return crop.measured
+        filled, rule = solve(crop.problem(as_refined(operator))).image, GROUPING["inpaint"]["balanced"]
+        return filter_groups([Channel(crop.measured)], [filled], 0.0, rule, lambda *_: False, ~crop.gaps)[0]
 
     def gradient(
         self, parameters: dict[str, Array], operator: AnalysisOperator, crop: Crop
     ) -> tuple[float, dict[str, Array]]:
         """The loss of a crop, and its derivatives by all parameters."""
-        steps, place = operator.steps["denoise"].at(crop.sigma), (operator.patch_shape, (self.stride, self.stride))
-        images = [crop.measured]
+        level, place = crop.sigma or REFERENCE_SIGMA, (operator.patch_shape, (self.stride, self.stride))
+        steps, start = operator.steps[self.task].at(level), self.begun(operator, crop)
+        free = np.float32(1) if crop.gaps is None else crop.gaps.astype(np.float32)
+        images = [start]
         for step in steps:
             before = images[-1]
-            images.append(
-                before - pooled_step(*step[:5], before, *place) - np.float32(step.pull) * (before - crop.measured)
-            )
+            change = pooled_step(*step[:5], before, *place) + np.float32(step.pull) * (before - start)
+            images.append(before - free * change)
         value, slope = loss(images.pop(), crop.truth, crop.sigma)
         numbers, basis = StagedParameters(**parameters), zero_mean_basis(operator.patch_shape)
         found = []
         for t in range(self.stages - 1, -1, -1):
             step, image = steps[t], images[t]
-            back, parts = pooled_reverse(*step[:5], image, slope, *place)
+            moved = free * slope
+            back, parts = pooled_reverse(*step[:5], image, moved, *place)
             by_atom, by_own, by_pool, by_share = (-part.astype(float) for part in parts)
-            by_pull = -float(np.vdot(slope, image - crop.measured))
+            by_pull = -float(np.vdot(moved, image - start))
             by_step = by_atom @ basis.T, by_own, by_pool, by_share, by_pull
-            found.append(numbers.gradient(t, step, crop.sigma, by_step, self.stride))
-            slope = np.float32(1 - step.pull) * slope - back
+            found.append(numbers.gradient(t, step, level, by_step, self.stride))
+            slope = slope - np.float32(step.pull) * moved - back
         return value, {name: np.stack([one[name] for one in reversed(found)]) for name in RATES}
