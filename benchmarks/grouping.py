@@ -3,7 +3,7 @@
     python benchmarks/grouping.py [--operator staged] [--every 20] [--sigma 25] [--missing 50]
 
 For every noise level (or share of missing pixels) and quality: dB of the energy's minimiser, or of trained steps, alone
-and after the pass over groups of similar patches. For denoising with `balanced`, also what other patches, groups and
+and after the pass over groups of similar patches; of missing pixels also after the trained steps that follow it. For denoising with `balanced`, also what other patches, groups and
 windows would give. Writes its rows of benchmarks/results/grouping.csv and prints the table of docs/grouping.md.
 """
 
@@ -77,15 +77,18 @@ def main() -> None:
                     for plane, noisy in zip(planes, noisies, strict=True)
                 ]
             note(problem, "balanced", label(*setting, passes, alike), [plane[0] for plane in planes])
+    if not staged:
+        truths = validation_images(args.every, 9)  # its steps to inpaint have seen the others
     for percent in () if staged else args.missing:
         masks = [np.random.default_rng(i).random(truth.shape) < percent / 100 for i, truth in enumerate(truths)]
         for quality in QUALITIES:
-            for second in (False, True):
+            groups = label(*vars(GROUPING["inpaint"][quality]).values())
+            for used, operator in (("none", "default"), (groups, "default"), (f"{groups}, trained steps", "staged")):
+                options = {"operator": operator, "quality": quality, "grouping": used != "none", "data_range": 255}
                 results = [
-                    cosparse.inpaint(np.where(mask, 0, truth), mask, quality=quality, grouping=second, data_range=255)
+                    cosparse.inpaint(np.where(mask, 0, truth), mask, **options)
                     for truth, mask in zip(truths, masks, strict=True)
                 ]
-                used = label(*vars(GROUPING["inpaint"][quality]).values()) if second else "none"
                 note(f"{percent:g} % missing", quality, used, results)
     measured = {row["problem"] for row in rows}
     with (RESULTS / "grouping.csv").open(newline="") as file:
@@ -98,15 +101,16 @@ def table(rows: list[dict]) -> list[str]:
     """Markdown: without and with the pass, by quality."""
     lines = ["| | " + " | ".join(QUALITIES) + " |", "|---|" + "---|" * len(QUALITIES)]
     for problem in dict.fromkeys(row["problem"] for row in rows):
-        found = {quality: [row["psnr"] for row in rows if (row["problem"], row["quality"]) == (problem, quality)][:2]
+        found = {quality: [row["psnr"] for row in rows if (row["problem"], row["quality"]) == (problem, quality)][: 3 if "missing" in problem else 2]
                  for quality in QUALITIES}  # fmt: skip
         entries = [" → ".join(f"{psnr:.2f}" for psnr in steps) for steps in found.values()]
         lines.append(f"| {problem} | " + " | ".join(entries) + " |")
     return lines
 
 
-def label(size: int, step: int, radius: int, count: int, passes: int = 1, alike: float = np.inf) -> str:
+def label(size: int, step: int, radius: int, count: int, passes: int = 1, alike: float = np.inf, shift: int = 0) -> str:
     again = f", {passes} times" if passes > 1 else ""
+    again += f", every other {shift} off" if shift else ""
     limit = f" if alike to {alike:g}" if alike < np.inf else ""
     return f"{count} of {size}x{size}, step {step}, radius {radius}{again}{limit}"
 

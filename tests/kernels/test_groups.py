@@ -23,11 +23,11 @@ def planes(shape, seed):
     shape=st.tuples(st.sampled_from([1, 3]), st.integers(1, 30), st.integers(1, 30)),
     size_step=st.integers(1, 9).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size))),
     radius=st.integers(0, 6), count=st.integers(1, 12), everywhere=st.booleans(),
-    alike=st.sampled_from([0.1, 0.5, np.inf]), seed=st.integers(0, 2**32 - 1),
+    alike=st.sampled_from([0.1, 0.5, np.inf]), shift=st.integers(0, 3), seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
-def test_the_fast_twin_does_what_the_definition_says(shape, size_step, radius, count, everywhere, alike, seed):
+def test_the_fast_twin_does_what_the_definition_says(shape, size_step, radius, count, everywhere, alike, shift, seed):
     given = planes(shape, seed)
-    rest = (everywhere, *size_step, radius, count, alike)
+    rest = (everywhere, *size_step, radius, count, alike, min(shift, size_step[1] - 1))
     found = groups.group_filter(*given, *rest)
     wanted = reference.group_filter(*(part.astype(float) for part in given), *rest)
     np.testing.assert_allclose(found, wanted, atol=0.01)

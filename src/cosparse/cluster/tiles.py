@@ -178,12 +178,13 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     patch = work.options["operator"].patch_shape
     problems = request.problems()  # whose strides do not depend on the noise
     strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in problems]
-    unit = math.lcm(*strides, task.unit, second.step if second else 1)
+    after = request.correction if second else None
+    unit = math.lcm(*strides, task.unit, second.step if second else 1, after.stride if after else 1)
     # A trained step looks exactly as far as a patch reaches; at half the size further, but what is there counts little.
     looks = max(task.reach * max(patch), max(len(problem.steps) for problem in problems) * (max(patch) - 1))
     pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
     # Similar patches from further off count for little.
-    more = 2 * second.passes * second.size if second else 0
+    more = (2 * second.passes * second.size if second else 0) + (len(after) * (max(patch) - 1) if after else 0)
     reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
     overlap = enough if overlap is None else -(-overlap // unit) * unit
     if tile < overlap:

@@ -271,9 +271,9 @@ def _band(  # type: ignore[no-untyped-def]
                         weights[i + u, j + v] += shares[k]
 
 
-def group_parts(height: int, size: int, step: int) -> list[list[NDArray[np.int64]]]:
+def group_parts(height: int, size: int, step: int, shift: int = 0) -> list[list[NDArray[np.int64]]]:
     """The work on a picture of this height in about ten parts, each of some bands of rows of groups."""
-    tops = group_corners(height, min(size, height), step)
+    tops = group_corners(height, min(size, height), step, shift)
     bands = [tops[i : i + BAND] for i in range(0, len(tops), BAND)]
     together = max(2 * available_cores(), -(-len(bands) // 10))
     return [bands[i : i + together] for i in range(0, len(bands), together)]
@@ -281,7 +281,7 @@ def group_parts(height: int, size: int, step: int) -> list[list[NDArray[np.int64
 
 def group_filter(
     pilots: Planes, noisies: Planes, known: NDArray[np.uint8], variances: NDArray[np.float64], everywhere: bool,
-    size: int, step: int, radius: int, count: int, alike: float = np.inf,
+    size: int, step: int, radius: int, count: int, alike: float = np.inf, shift: int = 0,
     proceed: Callable[[int], bool] = lambda done: True,
     covariances: NDArray[np.float64] | None = None, relative: Planes | None = None,
 ) -> Planes | None:  # fmt: skip
@@ -291,7 +291,7 @@ def group_filter(
     """
     height, width = pilots.shape[1:]
     patch = (min(size, height), min(size, width))
-    lefts = group_corners(width, patch[1], step)
+    lefts = group_corners(width, patch[1], step, shift)
     precisions = _precisions(variances, covariances)
     even = np.empty((0, 0), np.float32) if relative is None else relative
 
@@ -307,7 +307,7 @@ def group_filter(
 
     total, weight = np.zeros_like(pilots), np.zeros((height, width), np.float32)
     with one_blas_thread():
-        for done, bands in enumerate(group_parts(height, size, step)):
+        for done, bands in enumerate(group_parts(height, size, step, shift)):
             if done and not proceed(done):
                 return None
             for rows, sums, weights in spread(work, bands):

@@ -295,22 +295,22 @@ EVEN = 4.0  # variances that differ by no more than this within a group are take
 CHESSBOARD = 8  # patches of this size or more are compared by every second pixel, like a chessboard's white fields
 
 
-def group_corners(extent: int, size: int, step: int) -> NDArray[np.int64]:
-    """First pixels of patches `step` apart, and of one at the end, so that every pixel is in one."""
-    return np.unique(np.append(np.arange(0, extent - size + 1, step), extent - size))
+def group_corners(extent: int, size: int, step: int, shift: int = 0) -> NDArray[np.int64]:
+    """First pixels of patches `step` apart, one of them at `shift`, and of one at each end: every pixel is in one."""
+    return np.unique(np.concatenate([[0], np.arange(shift, extent - size + 1, step), [extent - size]]))
 
 
 def group_filter(
     pilots: Array, noisies: Array, known: Array, variances: Array, everywhere: bool,
-    size: int, step: int, radius: int, count: int, alike: float = np.inf,
+    size: int, step: int, radius: int, count: int, alike: float = np.inf, shift: int = 0,
     covariances: Array | None = None, relative: Array | None = None,
 ) -> Array:  # fmt: skip
     """Planes (c, h, w) of one picture, estimated in groups of similar patches; `known` is 0 at missing pixels, else 1.
 
-    For every patch (size x size, `step` <= size apart; unless `everywhere`, only where pixels are missing) the `count`
-    patches within `radius` that are nearest to it in the first pilot make a group; large ones (see `CHESSBOARD`) are
-    compared by every second pixel, which tells as much. With the group's pilot patches as
-    rows of P, their mean m and X = P - m, the noisy ones y are taken for samples of the Gaussian with mean m and
+    For every patch (size x size, `step` <= size apart, from `shift` on; unless `everywhere`, only where pixels are
+    missing) the `count` patches within `radius` that are nearest to it in the first pilot make a group; large ones (see
+    `CHESSBOARD`) are compared by every second pixel, which tells as much. With the group's pilot patches as rows of P,
+    their mean m and X = P - m, the noisy ones y are taken for samples of the Gaussian with mean m and
     covariance C = XᵀX/n, seen in noise of variance v. If K picks the pixels of y that are known, the estimate is
 
         z = m + CKᵀ (KCKᵀ + vI)⁻¹ K(y - m) = m + Xᵀ (XKᵀKXᵀ + nvI)⁻¹ XKᵀ K(y - m).
@@ -334,8 +334,8 @@ def group_filter(
     total, weights = np.zeros_like(pilots), np.zeros_like(known, dtype=pilots.dtype)
     factors = np.ones((height, width)) if relative is None else relative
     compared = (np.indices((a, b)).sum(axis=0) % 2 == 0) | (min(a, b) < CHESSBOARD)
-    for top in group_corners(height, a, step):
-        for left in group_corners(width, b, step):
+    for top in group_corners(height, a, step, shift):
+        for left in group_corners(width, b, step, shift):
             if not everywhere and known[top : top + a, left : left + b].all():
                 continue
             rows = range(max(0, top - radius), min(height - a, top + radius) + 1)

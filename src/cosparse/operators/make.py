@@ -49,8 +49,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Refinement:
-    """The arguments of refine_operator; of a staged operator, also those of its steps for the quality "fast" and
-    of those to deblock.
+    """The arguments of refine_operator; of a staged operator, also those of its steps for "fast", to deblock, to inpaint.
 
     `rougher`, if there is any, are those of a second run, from what the first ended with. Of the images, number
     `held_out` and every twentieth after it in the order of names are held out.
@@ -60,6 +59,7 @@ class Refinement:
     training: RefineKeywords
     fast: RefineKeywords | None = None
     deblock: RefineKeywords | None = None
+    inpaint: RefineKeywords | None = None
     rougher: RefineKeywords | None = None
     held_out: int = 7
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
@@ -77,6 +77,10 @@ RECIPES: dict[str, Recipe | Refinement] = {
         {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 19_000, "batch": 8, "crop": 72, "validations": 38},
         {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
         {"task": "deblock", "sigma": (4.2, 18.6), "stages": 4, "pools": 32, "steps": 3500, "batch": 4, "crop": 96},
+        {
+            "task": "inpaint", "sigma": 0.0, "stages": 3, "pools": 32, "steps": 6500, "batch": 4, "crop": 120,
+            "validations": 26,
+        },
         {"rough": True, "steps": 9_000, "batch": 4, "crop": 128, "rate": 0.6, "validations": 36},
         held_out=9,
     ),
@@ -134,16 +138,19 @@ def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[
     result = run(recipe.training, "")
     curve = ", ".join(f"{step}: {value:.3f}" for step, value in result.validations)
     story = f"dB on held-out photographs after steps {curve}; {result.dropped} crops dropped"
-    if recipe.fast is None:
-        return result.operator, story
-    fast = run(recipe.fast, ".fast")
-    steps = {**result.operator.steps, "denoise fast": fast.operator.steps["denoise"]}
-    operator, story = dataclasses.replace(result.operator, steps=steps), f"{story}; fast: {fast.psnr:.3f}"
-    if recipe.deblock is None:
-        return operator, story
-    beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.deblock")
-    both = refine_operator(operator, training, validation=held_out, checkpoint=beside, **recipe.deblock)
-    return both.operator, f"{story}; deblock: {both.psnr:.3f}"
+    steps = dict(result.operator.steps)
+    if recipe.fast is not None:
+        fast = run(recipe.fast, ".fast")
+        steps["denoise fast"] = fast.operator.steps["denoise"]
+        story += f"; fast: {fast.psnr:.3f}"
+    for task, asked in (("deblock", recipe.deblock), ("inpaint", recipe.inpaint)):
+        if asked is not None:
+            beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.{task}")
+            start = dataclasses.replace(result.operator, steps=steps)
+            more = refine_operator(start, training, validation=held_out, checkpoint=beside, **asked)
+            steps[task] = more.operator.steps[task]
+            story += f"; {task}: {more.psnr:.3f}"
+    return dataclasses.replace(result.operator, steps=steps), story
 
 
 def main() -> None:

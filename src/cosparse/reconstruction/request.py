@@ -34,8 +34,9 @@ from cosparse.reconstruction.planes import (
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.second_pass import filter_groups, parts_of
 from cosparse.reconstruction.stabilisation import Stabilisation
-from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
+from cosparse.reconstruction.stages import Grouping, Plan, Quality, as_refined, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
+from cosparse.trained_steps import TrainedSteps
 
 Apart = Callable[[Plane, Pair | None], tuple[list[Channel], Callable[[list[Plane]], Plane]]]
 
@@ -130,6 +131,7 @@ class Request:
     asked: list[Asked | None]  # for every page; None where there is nothing to repair
     limits: list[Pair | None]  # between which values the result of every page lies, in the caller's units
     second_pass: Grouping | None = None
+    correction: TrainedSteps | None = None  # taken from what the second pass gives of missing pixels without noise
     larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
     stabilised: Sequence[Stabilisation | None] = ()  # how pages were made to have white noise, if any were
@@ -274,6 +276,7 @@ class Request:
         def shown(planes: list[Plane]) -> Plane:
             return np.asarray(join(planes) + offset if offset else join(planes))
 
+        correct = None if self.second_pass is None or asked.sigma else self.correction
         parts = 0 if self.second_pass is None else parts_of(self.second_pass, planes[0].shape[0], asked.sigma)
         for i, problem in enumerate(problems):
 
@@ -281,7 +284,7 @@ class Request:
                 return shown(whole([*before, point, *after]))
 
             watch.plane, watch.planes, watch.view = i, len(problems), view
-            watch.parts = parts if i == len(problems) - 1 else 0
+            watch.parts = parts + (correct is not None) if i == len(problems) - 1 else 0
             planes[i] = self._solved(problem, channels[i], asked, watch, descend)
         pilots = whole(planes)
         if self.second_pass is None or watch.stopped:
@@ -292,7 +295,16 @@ class Request:
             return watch.part(number, now[-1], lambda point: shown(now))
 
         planes = filter_groups(channels, pilots, asked.sigma, self.second_pass, report, known, asked.noise)
+        if correct is not None and not watch.stopped:
+            planes = [solve(corrected(plane, asked, correct)).image for plane in planes]
+            report(parts + 1, planes)
         return join(self._blended(channels, planes))
+
+
+def corrected(plane: Plane, asked: Asked, steps: TrainedSteps) -> Problem:
+    """The steps that follow a second pass over pixels without noise: what is known stays as it is."""
+    taken = tuple(steps.at(steps.sigma[0]))
+    return Problem(asked.operator, Plan((), steps.stride), plane, plane, free=asked.gaps, steps=taken)
 
 
 def _strength(name: str, given: float) -> float:

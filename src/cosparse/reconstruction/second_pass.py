@@ -33,7 +33,8 @@ def filter_groups(
     Morel, "A Nonlocal Bayesian Image Denoising Algorithm" (SIAM J. Imaging Sciences 2013), here on GOAL's result, and
     with missing pixels as well. At sigma 0 those alone are estimated. A second turn, if the rule has one, takes the
     first one's result for its pilot; in noise only where patches are so much alike that they are surely one pattern, as
-    elsewhere the pilot holds too much of the noise that it is to judge.
+    elsewhere the pilot holds too much of the noise that it is to judge. Groups that lie a little off from those of the
+    turn before find more that is new.
 
     `noise` is what kind it is, on 0..255, if it is not white and the same everywhere; `sigma` is its level then.
 
@@ -46,26 +47,26 @@ def filter_groups(
     variances = np.array([((sigma or FILLING) * channel.gain) ** 2 for channel in channels])
     sure = np.ones(result.shape[1:], bool) if known is None else known
     kind = _kind(noise, sigma, channels, rule.size)
-    parts = len(group_parts(result.shape[1], rule.size, rule.step))
-    passes = _passes(rule, sigma)
+    done = 0
     with one_blas_thread():
-        for turn in range(passes):
+        for turn in range(_passes(rule, sigma)):
+            shift = rule.shifted(turn)
 
-            def proceed(done: int, turn: int = turn) -> bool:
-                return not report(turn * parts + done, pilots)
+            def proceed(part: int, done: int = done) -> bool:
+                return not report(done + part, pilots)
 
             if turn and not proceed(0):
                 return pilots
             found = group_filter(
                 result, noisies, sure.view(np.uint8), variances, sigma > 0,
-                rule.size, rule.step, rule.radius, rule.count, rule.alike if turn else np.inf, proceed,
-                *kind,
+                rule.size, rule.step, rule.radius, rule.count, rule.alike if turn else np.inf, shift, proceed, *kind,
             )  # fmt: skip
             if found is None:
                 return pilots
             result = found if sigma > 0 else np.where(sure, result, found)
+            done += len(group_parts(result.shape[1], rule.size, rule.step, shift))
         planes = list(result)
-        report(passes * parts, planes)
+        report(done, planes)
     return planes
 
 
@@ -73,7 +74,8 @@ def parts_of(rule: Grouping, height: int, sigma: float) -> int:
     """In how many parts the second pass over a page of so many rows is done."""
     from cosparse.kernels.groups import group_parts
 
-    return _passes(rule, sigma) * len(group_parts(height, rule.size, rule.step))
+    turns = range(_passes(rule, sigma))
+    return sum(len(group_parts(height, rule.size, rule.step, rule.shifted(turn))) for turn in turns)
 
 
 def _kind(

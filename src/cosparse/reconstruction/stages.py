@@ -77,7 +77,7 @@ class Plan:
 class Grouping:
     """The second pass: patches of size x size, `step` apart, each with the `count` patches within `radius` pixels that
     are most like it; `passes` times over, after the first only where patches differ by less than `alike` of their
-    contrast. In noise, there is no other without such a limit."""
+    contrast. In noise, there is no other without such a limit. Every other pass has its patches `shift` pixels off."""
 
     size: int
     step: int
@@ -85,6 +85,11 @@ class Grouping:
     count: int
     passes: int = 1
     alike: float = float("inf")
+    shift: int = 0
+
+    def shifted(self, turn: int) -> int:
+        """By how much the patches of a pass lie off."""
+        return self.shift * (turn % 2)
 
 
 GROUPING = {

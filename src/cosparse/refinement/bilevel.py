@@ -78,7 +78,7 @@ class Crop:
 
     def problem(self, operator: AnalysisOperator) -> Problem:
         """What the task poses with this operator, without bounds."""
-        trusted = None if self.gaps is None else trust(~self.gaps)
+        trusted = None if self.gaps is None or not self.sigma else trust(~self.gaps)
         asked = Asked(operator, "balanced", None, self.sigma, self.gaps, trusted, self.factor)
         return TASKS[self.task].pose(Channel(self.measured, within=self.within), asked)
 

@@ -14,15 +14,15 @@ from cosparse.reconstruction.intervals import Intervals, steps_of_level
 from cosparse.refinement.bilevel import Crop, Image
 
 TASKS = ("denoise", "inpaint", "upscale")  # what an energy is refined for
-STEPS = ("denoise", "deblock")  # and what steps are trained for
+STEPS = ("denoise", "deblock", "inpaint")  # and what steps are trained for
 CHROMATIC = 0.15  # the part of JPEGs that are compressed by the table of chroma, which has such planes to repair too
 
 
 def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> Crop:
     """A crop with a known answer.
 
-    Inpainting drops 50 to 90 % of the pixels; upscaling is by 3. Both add noise of sigma, as the repair expects it.
-    Deblocking compresses by the standard's tables, times what makes them as coarse as sigma says.
+    Inpainting drops 50 to 90 % of the pixels, without noise 15 to 95 %; upscaling is by 3. Both add noise of sigma, as
+    the repair expects it. Deblocking compresses by the standard's tables, times what makes them as coarse as sigma says.
     """
     if task == "deblock":
         height, width = (side // 8 * 8 for side in truth.shape)
@@ -32,7 +32,7 @@ def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> C
         within = Intervals.of(decoded, table)
         return Crop(task, truth, decoded, within.level, within=within)
     if task == "inpaint":
-        gaps = rng.random(truth.shape) < rng.uniform(0.5, 0.9)
+        gaps = rng.random(truth.shape) < rng.uniform(*((0.5, 0.9) if sigma else (0.15, 0.95)))
         gaps[0, 0] = False
         return Crop(task, truth, np.where(gaps, np.float32(0), _noisy(truth, sigma, rng)), sigma, gaps)
     if task == "upscale":
@@ -87,7 +87,7 @@ def draw(
     left = int(rng.integers(image.shape[1] - width + 1))
     crop = np.rot90(image[top : top + height, left : left + width], int(rng.integers(4)))
     crop = crop[:, ::-1] if rng.integers(2) else crop
-    sigma = float(np.exp(rng.uniform(*np.log(sigmas))))
+    sigma = float(np.exp(rng.uniform(*np.log(sigmas)))) if sigmas[0] else 0.0
     crop = np.ascontiguousarray(crop)
     return rough_noise(crop, sigma, rng) if rough and task == "denoise" else damage(crop, task, sigma, rng)
 

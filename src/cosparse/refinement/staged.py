@@ -2,6 +2,9 @@
 
     s_0 = y,   s_t = s_(t-1) - Σ_p Ω_tᵀphi_t(Ω_t p) - pull_t·(s_(t-1) - y),   minimise mean ln(‖s_T - x‖² + c).
 
+To denoise, y is the noisy image. To inpaint, it is what the energy and the second pass made of one with gaps, and
+pixels that are known stay as they are: the steps are a correction.
+
 Exact reverse mode by hand: with r_T the slope of the loss by s_T, each step in turn, from the last, has its own
 gradient and hands on r_(t-1) = r_t - J_tᵀ r_t - pull_t·r_t. What it needs of a step is `pooled_reverse`; the images on
 the way are kept, the responses computed again. To deblock, every step ends with the projection onto the middle of the
@@ -21,7 +24,10 @@ from cosparse.kernels import reference
 from cosparse.kernels.pooled import pooled_reverse, pooled_step
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.engine import solve
-from cosparse.reconstruction.stages import TABLE
+from cosparse.reconstruction.planes import Channel
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.second_pass import filter_groups
+from cosparse.reconstruction.stages import GROUPING, TABLE, Plan, as_refined
 from cosparse.refinement.bilevel import Crop, Image, loss
 from cosparse.refinement.parameters import zero_mean_basis
 from cosparse.trained_steps import REFERENCE_SIGMA, Step, TrainedSteps
@@ -40,6 +46,8 @@ RATES = {
 LEFT = (1.0, 0.5, 0.35, 0.3, 0.25)
 LARGE = 4.0
 GAIN = (0.7, 0.5, 0.4, 0.35, 0.3)
+# The same of a correction, for all its steps: it begins with hardly any gains, and so with what it is to correct.
+REMAINDER, HARDLY = 0.4, 0.001
 LEAST = 0.01  # the part of flat patches in noise whose pooled energies lie under the floors
 
 
@@ -67,8 +75,8 @@ class StagedParameters:
     def of(cls, operator: AnalysisOperator, stages: int, pools: int, task: str = "denoise") -> StagedParameters:
         """Where training starts: steps of this size that the operator has, or new ones with its atoms in each."""
         basis = zero_mean_basis(operator.patch_shape)
-        # To denoise, only what was trained for any quality; to deblock, whatever there is.
-        names = (task, *operator.steps) if task != "denoise" else (task,)
+        # To denoise, only what was trained for any quality; to deblock, whatever there is; a correction is like neither.
+        names = (task, *operator.steps) if task == "deblock" else (task,)
         there = (operator.steps[name] for name in names if name in operator.steps)
         steps = next((one for one in there if (len(one), one.pools.shape[1]) == (stages, pools)), None)
         if steps is not None:
@@ -80,14 +88,15 @@ class StagedParameters:
                 roots=np.sqrt(steps.pools.astype(float)), unit=unit,
                 **rest | {"own": rest["own"] / norms**2, "shares": rest["shares"] / norms[:, :, None] ** 2},
             )  # fmt: skip
-        return cls._begun(operator.matrix.astype(float) @ basis.T, stages, pools)
+        return cls._begun(operator.matrix.astype(float) @ basis.T, stages, pools, task)
 
     @classmethod
-    def _begun(cls, atoms: Array, stages: int, pools: int) -> StagedParameters:
+    def _begun(cls, atoms: Array, stages: int, pools: int, task: str) -> StagedParameters:
         """New steps: equal gains for all atoms; pools of a few atoms each, drawn at random, that give nothing yet."""
         k, rng = len(atoms), np.random.default_rng(0)
         atoms = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
-        left, gain = (np.array([row[min(t, len(row) - 1)] for t in range(stages)]) for row in (LEFT, GAIN))
+        begin = (LEFT, GAIN, (0.05,)) if task == "denoise" else ((REMAINDER,), (HARDLY,), (0.0,))
+        left, gain, pull = (np.array([row[min(t, len(row) - 1)] for t in range(stages)]) for row in begin)
         roots = np.where(rng.random((pools, k)) < 0.08, 0.35, 0.05) * rng.uniform(0.5, 1.5, (pools, k))
         zeros: dict[str, tuple[int, ...]] = {
             "scale_exponents": (2, k),
@@ -99,7 +108,7 @@ class StagedParameters:
         begun["scale_exponents"][:, 0] = -1.0  # what counts as large goes with the noise
         return cls(
             coordinates=np.repeat(atoms[None], stages, axis=0), own=np.repeat(gain[:, None], k, axis=1),
-            roots=np.repeat(roots[None], stages, axis=0), pull=np.full(stages, 0.05),
+            roots=np.repeat(roots[None], stages, axis=0), pull=pull,
             unit=1 / (LARGE * REFERENCE_SIGMA * left), **begun,
         )  # fmt: skip
 
@@ -187,7 +196,8 @@ class Staged:
 
     def operator(self, parameters: dict[str, Array]) -> AnalysisOperator:
         """The operator as tasks will use it: that of the start, with these steps."""
-        steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, self.sigma)
+        low, high = (level or REFERENCE_SIGMA for level in self.sigma)
+        steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, (low, high))
         if self.task != "denoise":
             return dataclasses.replace(self.start, steps={**self.start.steps, self.task: steps})
         return dataclasses.replace(self.start, steps={"denoise": steps})  # of no quality others that were not trained
@@ -199,23 +209,36 @@ class Staged:
         kept = {name: word for name, word in self.start.provenance.items() if not name.startswith(title)}
         told = {f"{title}{name}": word for name, word in provenance.items()}
         steps = operator.steps[self.task].rounded()
-        if self.task == "denoise":  # flat blocks of a JPEG have no noise, and training sees many
+        if self.task == "denoise":  # the others see patches without noise in training
             steps = with_floors(steps, operator.patch_shape)
         return dataclasses.replace(operator, steps={**operator.steps, self.task: steps}, provenance=kept | told)
 
     def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
         """As the task repairs it."""
-        return solve(crop.problem(operator)).image
+        if crop.gaps is None:
+            return solve(crop.problem(operator)).image
+        start, steps = self.begun(operator, crop), tuple(operator.steps[self.task].at(REFERENCE_SIGMA))
+        return solve(Problem(operator, Plan((), self.stride), start, start, free=crop.gaps, steps=steps)).image
+
+    def begun(self, operator: AnalysisOperator, crop: Crop) -> Image:
+        """What the steps are taken from: the noisy crop, or one whose gaps are filled as in the quality "balanced"."""
+        if crop.gaps is None:
+            return crop.measured
+        filled, rule = solve(crop.problem(as_refined(operator))).image, GROUPING["inpaint"]["balanced"]
+        return filter_groups([Channel(crop.measured)], [filled], 0.0, rule, lambda *_: False, ~crop.gaps)[0]
 
     def gradient(
         self, parameters: dict[str, Array], operator: AnalysisOperator, crop: Crop
     ) -> tuple[float, dict[str, Array]]:
         """The loss of a crop, and its derivatives by all parameters."""
-        steps, place = operator.steps[self.task].at(crop.sigma), (operator.patch_shape, (self.stride, self.stride))
-        images, free = [crop.measured], []
+        level, place = crop.sigma or REFERENCE_SIGMA, (operator.patch_shape, (self.stride, self.stride))
+        steps, start = operator.steps[self.task].at(level), self.begun(operator, crop)
+        gaps = np.float32(1) if crop.gaps is None else crop.gaps.astype(np.float32)
+        images, free = [start], []
         for step in steps:
             before = images[-1]
-            after = before - pooled_step(*step[:5], before, *place) - np.float32(step.pull) * (before - crop.measured)
+            change = pooled_step(*step[:5], before, *place) + np.float32(step.pull) * (before - start)
+            after = before - gaps * change
             if crop.within is not None:
                 free.append(crop.within.free(after, TABLE["deblock"]["middle"]))
                 after = crop.within.nearest(after, TABLE["deblock"]["middle"])
@@ -227,10 +250,11 @@ class Staged:
             step, image = steps[t], images[t]
             if crop.within is not None:
                 slope = plane_of(coefficients(slope) * free[t])
-            back, parts = pooled_reverse(*step[:5], image, slope, *place)
+            moved = gaps * slope
+            back, parts = pooled_reverse(*step[:5], image, moved, *place)
             by_atom, by_own, by_pool, by_share = (-part.astype(float) for part in parts)
-            by_pull = -float(np.vdot(slope, image - crop.measured))
+            by_pull = -float(np.vdot(moved, image - start))
             by_step = by_atom @ basis.T, by_own, by_pool, by_share, by_pull
-            found.append(numbers.gradient(t, step, crop.sigma, by_step, self.stride))
-            slope = np.float32(1 - step.pull) * slope - back
+            found.append(numbers.gradient(t, step, level, by_step, self.stride))
+            slope = slope - np.float32(step.pull) * moved - back
         return value, {name: np.stack([one[name] for one in reversed(found)]) for name in RATES}

@@ -62,7 +62,8 @@ def refine_operator(
         What the operator will be used for; of several, every crop gets one in turn. Inpainting is trained with 50 to
         90 % of the pixels missing and upscaling by 3, both with noise.
     sigma : float or (low, high)
-        Noise of what is to be repaired, on 0..255. For a range, how the weights follow the noise is trained too.
+        Noise of what is to be repaired, on 0..255. For a range, how the weights follow the noise is trained too. 0 for
+        steps to inpaint, and only for those.
     stride : int
         Distance of patches, as it will be used.
     steps, batch, crop : int
@@ -79,7 +80,8 @@ def refine_operator(
         The value that stands for white in `images` and `validation`, as for :func:`cosparse.sample_patches`.
     stages : int, optional
         Train so many steps of descent instead of an energy, each with atoms and potentials of its own: a staged
-        operator. Better and several times faster than a minimisation, but for denoising alone; five are a good number.
+        operator. For denoising they are better and several times faster than a minimisation; five are a good number.
+        For inpainting they correct what the energy and the second pass give, with 15 to 95 % of the pixels missing.
         Where the operator has as many already, with as many pools, training goes on from them.
     pools : int
         Of the staged operator: how many energies, each of some atoms, its potentials look at.

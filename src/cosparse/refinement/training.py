@@ -91,12 +91,15 @@ class Training:
             if task not in (known := (*TASKS, "deblock")):
                 raise ValueError(f"task: expected one of {', '.join(known)}, got {task!r}")
         low, high = self.levels
-        if not 0 < low <= high < np.inf:
+        correction = self.stages is not None and self.tasks == ("inpaint",)
+        if correction and (low, high) != (0, 0):
+            raise ValueError(f"sigma: steps to inpaint are for pixels without noise, pass 0; got {self.sigma!r}")
+        if not (correction or 0 < low <= high < np.inf):
             raise ValueError(f"sigma: expected a positive number, or two of them in order, got {(low, high)!r}")
         if not 1 <= self.stride <= min(patch_shape):
             raise ValueError(f"stride: must lie between 1 and the patch size {patch_shape}, got {self.stride!r}")
         if self.stages is not None and (len(self.tasks) > 1 or self.tasks[0] not in STEPS):
-            raise ValueError(f"stages: steps are trained to denoise or to deblock, got task={self.task!r}")
+            raise ValueError(f"stages: steps are trained to denoise, to deblock or to inpaint, one of them; got task={self.task!r}")
         if self.stages is None and "deblock" in self.tasks:
             raise ValueError("task: the energy is not refined for deblocking; give stages, to train steps")
         if not 0 < self.rate < np.inf:

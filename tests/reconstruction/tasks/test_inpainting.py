@@ -32,6 +32,24 @@ def test_inpainting_denoises_too(clean):
     assert psnr(clean, inpaint(noisy, one, sigma=0.08)) == pytest.approx(alike, abs=0.1)
 
 
+def test_trained_steps_correct_what_the_second_pass_gives(photograph):
+    """Of pixels without noise; the energy's minimiser and noisy pixels are as with the operator that has none."""
+    clean = photograph[:120, :120].astype(np.float32)
+    missing = np.random.default_rng(0).random(clean.shape) < 0.5
+    told = []
+
+    def fill(operator, **options):
+        return inpaint(clean, missing, operator=operator, data_range=255, **options)
+
+    with_steps = fill("staged", callback=lambda progress: told.append((progress.iteration, progress.iterations)))
+    assert psnr(clean, with_steps, data_range=255) > psnr(clean, fill("default"), data_range=255) + 0.1
+    assert told[-1][0] == told[-1][1] and [number for number, _ in told] == sorted(number for number, _ in told)
+    for options in ({"grouping": False}, {"sigma": 10}):
+        np.testing.assert_array_equal(fill("staged", **options), fill("default", **options))
+    stopped = fill("staged", callback=lambda progress: progress.iteration + 1 == progress.iterations)
+    np.testing.assert_array_equal(stopped, fill("default"))  # before the last part, which they are
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 @pytest.mark.parametrize("channels", [None, 3, 4])

@@ -35,7 +35,8 @@ def inpaint(
 
     Minimises the sparsity g of all patches under the operator with the known pixels held as they are, the limit of
     Eq. (49) for noiseless pixels; with `sigma` ½‖A s - y‖² + b(s) + lambda·g(s), where A picks the known pixels.
-    Then similar patches help each other, as in :func:`denoise`.
+    Then similar patches help each other, as in :func:`denoise`. Without noise, an operator that has trained steps to
+    inpaint, as the one that is taken if none is named, at last corrects what these gave by them.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ def inpaint(
     quality : {"fast", "balanced", "best"}
         How much effort.
     grouping : bool
-        False returns the minimiser of the energy, without the second pass over groups of similar patches.
+        False returns the minimiser of the energy, without the second pass over groups of similar patches and without
+        what follows it.
     noise : Noise, optional
         Instead of sigma: what kind of noise it is, as :class:`cosparse.PoissonGaussian`. See docs/noise.md.
     luma, chroma : float
@@ -125,6 +127,8 @@ def request(
             "first, then denoise the result with it"
         )
     request.pages[gaps] = 0
+    first = request.asked[0]
+    assert first is not None
 
     def ask(asked: Asked | None, own: NDArray[np.bool_]) -> Asked | None:
         if asked is None or not (asked.sigma or own.any()):
@@ -139,6 +143,7 @@ def request(
         request,
         asked=list(map(ask, request.asked, gaps)),
         second_pass=GROUPING["inpaint"][given.get("quality", "balanced")] if grouping else None,
+        correction=first.operator.steps.get("inpaint"),
         finish=None if any(asked and asked.sigma for asked in request.asked) else finish,
     )
 
