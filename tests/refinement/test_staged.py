@@ -34,7 +34,9 @@ def test_the_gradient_of_the_loss_against_differences(task, name, photograph):
     start = AnalysisOperator.dct(3)
     sigma, levels = (0.0, (0.0, 0.0)) if task == "inpaint" else (14.0, (10.0, 40.0))
     model = Staged(start, 3, 4, 2, levels, task)
-    crop = damage(photograph[40:64, 90:116].astype(np.float32), task, sigma, np.random.default_rng(0))
+    # Differences cannot tell the slope at the ends of intervals: of a JPEG, a place where few coefficients lie there.
+    part = photograph[10:34, 20:46] if task == "deblock" else photograph[40:64, 90:116]
+    crop = damage(part.astype(np.float32), task, sigma, np.random.default_rng(0))
     numbers = shaken(start, task=task)
     _, gradient = model.gradient(numbers, model.operator(numbers), crop)
     direction = np.random.default_rng(1).standard_normal(numbers[name].shape)

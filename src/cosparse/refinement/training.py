@@ -99,7 +99,9 @@ class Training:
         if not 1 <= self.stride <= min(patch_shape):
             raise ValueError(f"stride: must lie between 1 and the patch size {patch_shape}, got {self.stride!r}")
         if self.stages is not None and (len(self.tasks) > 1 or self.tasks[0] not in STEPS):
-            raise ValueError(f"stages: steps are trained to denoise, to deblock or to inpaint, one of them; got task={self.task!r}")
+            raise ValueError(
+                f"stages: steps are trained to denoise, to deblock or to inpaint, one of them; got task={self.task!r}"
+            )
         if self.stages is None and "deblock" in self.tasks:
             raise ValueError("task: the energy is not refined for deblocking; give stages, to train steps")
         if not 0 < self.rate < np.inf:
