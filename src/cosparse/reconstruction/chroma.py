@@ -60,9 +60,12 @@ def _own_detail(rest: Plane, variance: float) -> Plane:
 
 
 def _mean(plane: Plane, side: int) -> Plane:
-    from scipy.ndimage import uniform_filter
-
-    return np.asarray(uniform_filter(plane, side, mode="nearest"))
+    """Over squares about every pixel."""
+    height, width = plane.shape
+    padded = np.pad(plane, side // 2, mode="edge")
+    rows = sum((padded[i : i + height] for i in range(1, side)), start=padded[:height])
+    both = sum((rows[:, i : i + width] for i in range(1, side)), start=rows[:, :width])
+    return np.asarray(both * np.float32(1 / side**2))
 
 
 def _blocks(small: Plane, shape: tuple[int, ...]) -> Plane:

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.kernels.threads import one_blas_thread
 from cosparse.keywords import settled
 from cosparse.noise import Correlated, Gaussian, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator, chosen_operator
@@ -206,7 +207,8 @@ class Request:
         pages = []
         for number in range(len(self.pages)):
             watch.page, watch.pages = number, len(self.pages)
-            pages.append(self._repaired(number, watch, descend))
+            with one_blas_thread():  # once for all planes: to find the library takes longer than a step of a small one
+                pages.append(self._repaired(number, watch, descend))
         result = close_image(np.stack(pages), self.caller, self.limits, self.larger)
         return result if self.finish is None else self.finish(result)
 
