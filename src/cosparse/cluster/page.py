@@ -95,7 +95,7 @@ class Page:
     def _samples(
         self, cells: list[tuple[Cell, float]], side: int, rim: float
     ) -> tuple[list[da.Array], list[da.Array | None], list[Sample], list[da.Array | None]]:
-        """Crops of the page with `rim` times the reach about them, of its mask, what is said of each; and of its map."""
+        """Crops of the page with `rim` times the reach about them, of its mask, what is said of each, of its map."""
         width = math.ceil(rim * self.grid.reach / self.grid.unit) * self.grid.unit
         samples = [sampled(cell, self.array.shape, side, width, weight) for cell, weight in cells]
         masks, maps = (
