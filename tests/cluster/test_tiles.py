@@ -31,6 +31,7 @@ from cosparse.cluster.tiles import Assignment, assign, divided, examine, repair_
 from cosparse.io.picture import read_image
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
+from cosparse.reconstruction.tasks import TASKS
 from cosparse.repair import repair
 
 HALF = np.arange(270) < np.full((180, 1), 250)  # and no tile can see the known pixels from the first column
@@ -126,6 +127,76 @@ def test_tiles_have_the_halves_of_chroma_where_the_whole_has(scene, quality, sig
     for cell in grid.cells:
         result[grid.target(cell)] = repair_tile((work, grid, found), pixels[grid.region(cell)], None, cell)
     assert len(grid.cells) > 1 and rms(result, whole) < 0.05
+
+
+def mapped_cases(scene):
+    """Each task with a map of noise levels: pixels, the map, the whole picture's result, and options."""
+    pixels = (scene[:110, :150] / 255).astype(np.float32)
+    levels = (np.geomspace(0.02, 0.2, 150) * np.linspace(1, 1.5, 110)[:, None]).astype(np.float32)
+    gaps = np.random.default_rng(1).random(pixels.shape) < 0.3
+    seen = pixels + levels * noisy(np.zeros(pixels.shape), 1.0).astype(np.float32)
+    yield "denoise", seen, levels, None, {}
+    yield "denoise", seen, levels, None, {"operator": "default"}
+    yield "inpaint", seen, levels, gaps, {"grouping": False}
+    yield "upscale", seen[:56, :80], levels[:56, :80] / 4, None, {"factor": 2, "quality": "fast"}
+    yield "deblur", seen, levels / 4, None, {"kernel": measurement.gaussian_kernel(1.2), "quality": "fast"}
+
+
+@pytest.mark.slow
+def test_tiles_with_a_map_of_the_noise_give_the_whole_pictures_result(scene):
+    """In this process: every tile has its part of the map, and knows what is typical of the whole."""
+    for task, pixels, levels, gaps, options in mapped_cases(scene):
+        more = {} if gaps is None else {"mask": gaps}
+        whole = TASKS[task].request(pixels, sigma=levels, **more, **options).run()
+        work, request = assign(task, options, gaps is not None, Layout((), pixels.shape), pixels.dtype)
+        side = 32 if task == "upscale" else 64
+        grid, found = divided(work, request, pixels.shape, side, None), examine(work, pixels, gaps, False, levels)
+        result = np.zeros_like(whole)
+        for cell in grid.cells:
+            region = grid.region(cell)
+            parts = pixels[region], None if gaps is None else gaps[region], cell, levels[region]
+            result[grid.target(cell)] = repair_tile((work, grid, found), *parts)
+        assert len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05, (task, options)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dask", "zarr", "path", "Map"])
+def test_a_map_of_the_noise_may_be_larger_than_memory_too(local, scene, tmp_path, kind):
+    pixels = colour(noisy(scene)[:100, :120]).astype(np.float32) / 255
+    levels = np.geomspace(0.05, 0.2, 120, dtype=np.float32) * np.ones((100, 1), np.float32)
+    path = as_zarr(tmp_path / "map.zarr", levels)
+    given = {
+        "numpy": {"sigma": levels},
+        "dask": {"sigma": da.from_array(levels, chunks=33)},
+        "zarr": {"sigma": zarr.open_array(path, mode="r")},
+        "path": {"sigma": path},
+        "Map": {"noise": cosparse.Map(levels)},
+    }[kind]
+    report = repair_sampled(
+        Sampling(whole=4, cover=96), "denoise", pixels, tmp_path / "out.zarr", local, tile=64, quality="fast", **given
+    )
+    assert report.sigma == pytest.approx(float(np.sqrt((levels**2).mean())), rel=1e-5)
+    whole = cosparse.denoise(pixels, levels, channel_axis=-1, quality="fast")
+    assert rms(zarr.open_array(tmp_path / "out.zarr")[:], whole, 1 / 255) < 0.05
+
+
+def test_photon_noise_by_tiles(local, scene, tmp_path):
+    model = cosparse.PoissonGaussian(0.03, 0.02, 0.04)
+    pixels = model.sample(scene[:100, :120] / 255, rng=0).astype(np.float32)
+    for task, options in (("denoise", {}), ("upscale", {"factor": 2, "quality": "fast"})):
+        target = tmp_path / f"{task}.zarr"
+        repair_sampled(Sampling(), task, pixels, target, local, tile=80, noise=model, **options)
+        whole = TASKS[task].request(pixels, noise=model, **options).run()
+        assert rms(zarr.open_array(target)[:], whole, 1 / 255) < 0.05, task
+
+
+@pytest.mark.parametrize(
+    ("levels", "word"),
+    [(np.ones((9, 9)), "sigma: has shape"), (np.zeros((48, 60)), "positive"), (np.full((48, 60), np.nan), "positive")],
+)
+def test_maps_that_cannot_be_are_refused_before_anything_is_written(local, scene, tmp_path, levels, word):
+    with pytest.raises(ValueError, match=word):
+        cluster.repair_picture("denoise", scene[:48, :60], tmp_path / "out.zarr", sigma=levels, client=local)
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_seam_where_the_steps_come_from_samples(local, scene, tmp_path):

@@ -44,11 +44,11 @@ def test_noisier_measurements_count_less(clean):
 
 @pytest.mark.slow
 def test_photons_are_weighed_by_the_image_so_far(clean):
-    A, model = every_pixel(clean.shape), PoissonGaussian(0.05, 0.01)
+    A, model = every_pixel(clean.shape), PoissonGaussian(0.01, 0.01)
     y = model.sample(A @ clean.ravel(), rng=0)
     level = float(np.sqrt(model.variance(clean).mean()))
-    numbers = [reconstruct(y, A, clean.shape, sigma=factor * level).image for factor in (0.7, 1.0, 1.4)]
-    assert psnr(clean, reconstruct(y, A, clean.shape, noise=model).image) > max(psnr(clean, one) for one in numbers)
+    number = reconstruct(y, A, clean.shape, sigma=level).image
+    assert psnr(clean, reconstruct(y, A, clean.shape, noise=model).image) > psnr(clean, number) + 0.3
 
 
 def test_the_level_of_all_is_that_of_as_many_that_say_as_much():

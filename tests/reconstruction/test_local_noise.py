@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from repairs import noise
@@ -9,11 +11,13 @@ from repairs import noise
 import cosparse
 from cosparse import Map, PoissonGaussian, psnr
 from cosparse.kernels import reference
+from cosparse.reconstruction import measurement
 from cosparse.reconstruction.local_noise import STEP, channel_noise, grid, patch_levels, pixel_levels
 from cosparse.reconstruction.planes import take_apart
 from cosparse.testing import gradient_test
 
 CLEAN = {"denoise": 20.0, "inpaint": 12.0, "upscale": 5.0, "deblur": 3.0}
+BLUR = partial(measurement.blur, measurement.gaussian_kernel(1.2))
 OPERATORS = [("denoise", None), *((task, "default") for task in CLEAN)]
 
 
@@ -58,21 +62,15 @@ def test_a_constant_map_is_its_number(task, operator, crop):
 @pytest.mark.parametrize(("task", "operator"), OPERATORS)
 def test_a_map_is_better_than_any_number(task, operator, photograph):
     clean = photograph[:96, :96].astype(float)
-    seen = clean[::2, ::2] if task == "upscale" else clean
+    A = {"upscale": measurement.reduction(2, clean.shape, "bicubic"), "deblur": BLUR(clean.shape)}.get(task)
+    seen = clean if A is None else A.matvec(clean.ravel()).reshape((48, 48) if task == "upscale" else (96, 96))
     levels = np.geomspace(0.25, 2.5, seen.shape[1]) * np.ones((len(seen), 1)) * CLEAN[task]
     noisy = seen + levels * noise(seen.shape, 1.0)
-    if task == "upscale":
-        small = clean.reshape(48, 2, 48, 2).mean(axis=(1, 3))
-        noisy = small + levels * noise(seen.shape, 1.0)
-    more = {"kernel": "box"} if task == "upscale" else {}
 
     def reached(sigma):
-        if task == "upscale":
-            return psnr(clean, cosparse.upscale(noisy, 2, sigma=sigma, data_range=255, **more), data_range=255)
         return psnr(clean, repaired(task, noisy, sigma, operator=operator), data_range=255)
 
-    numbers = [reached(factor * CLEAN[task]) for factor in (0.5, 0.8, 1.2, 1.7)]
-    assert reached(levels) > max(numbers) + (0.05 if task == "deblur" else 0.2)
+    assert reached(levels) > max(reached(factor * CLEAN[task]) for factor in (0.5, 0.8, 1.2, 1.7)) + 0.1
 
 
 @pytest.mark.parametrize("operator", [None, "default"])
@@ -170,7 +168,7 @@ def test_levels_are_near_to_what_they_stand_for(slope):
     exact = np.sqrt(reference.patch_means(slope**2, (8, 8), (2, 2)))
     assert np.abs(np.log(levels[patches] / exact)).max() <= np.log(STEP) / 2 + 1e-3
     part = Map(slope[:20, :20], typical=np.sqrt((slope**2).mean()))  # of the same grid
-    assert set(np.round(grid(part), 6)) <= set(np.round(levels, 6))
+    assert np.abs(np.log(grid(part)[:, None] / levels)).min(axis=1).max() < 1e-6
 
 
 @pytest.mark.slow
@@ -178,16 +176,20 @@ def test_levels_are_near_to_what_they_stand_for(slope):
 def test_photons_seen_through_a_measurement(task, photograph):
     """A map of the variances of a first estimate is better than one level for all."""
     clean = photograph[:80, :80].astype(float)
-    model = PoissonGaussian(4.0, 2.0)
-    seen = clean.reshape(40, 2, 40, 2).mean(axis=(1, 3)) if task == "upscale" else clean
+    gain, A = (4.0, measurement.reduction(2, clean.shape, "box")) if task == "upscale" else (0.2, BLUR(clean.shape))
+    seen = A.matvec(clean.ravel()).reshape(-1, 40 if task == "upscale" else 80)
+    model = PoissonGaussian(gain, 0.1)
     noisy = model.sample(seen, rng=0)
-    call = {
-        "upscale": lambda **how: cosparse.upscale(noisy, 2, kernel="box", data_range=255, **how),
-        "deblur": lambda **how: cosparse.deblur(noisy, np.ones((1, 1)), data_range=255, **how),
-    }[task]
     level = float(np.sqrt(model.variance(seen).mean()))
-    numbers = [psnr(clean, call(sigma=factor * level), data_range=255) for factor in (0.7, 1.0, 1.4)]
-    assert psnr(clean, call(noise=model), data_range=255) > max(numbers) + 0.03
+
+    def reached(**how):
+        if task == "upscale":
+            found = cosparse.upscale(noisy, 2, kernel="box", data_range=255, **how)
+        else:
+            found = cosparse.deblur(noisy, "gaussian:1.2", data_range=255, **how)
+        return psnr(clean, found, data_range=255)
+
+    assert reached(noise=model) > max(reached(sigma=factor * level) for factor in (0.8, 1.0, 1.2)) + 0.02
 
 
 @pytest.mark.parametrize(
@@ -214,4 +216,4 @@ def test_levels_as_good_as_none_and_as_infinite_do_no_harm(crop):
         found = repaired("denoise", noisy, levels, operator=operator)
         assert np.isfinite(found).all()
         assert np.abs(found - crop)[10:14, 10:14].max() < 1.0
-        assert np.abs(found - crop)[30:33, 30:33].mean() < np.abs(noisy - crop)[30:33, 30:33].mean() / 2
+        assert np.abs(found - crop)[30:33, 30:33].mean() < np.abs(noisy - crop)[30:33, 30:33].mean()

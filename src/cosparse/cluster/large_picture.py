@@ -22,6 +22,7 @@ from cosparse.cluster.tiles import Found, assign, divided, repair_tile
 from cosparse.cluster.unfinished import Unfinished, check_target, write_tile
 from cosparse.identity import described
 from cosparse.io.atomic import replacing
+from cosparse.noise import Map
 from cosparse.reconstruction.bounds import Pair, known_bounds
 
 if TYPE_CHECKING:
@@ -127,9 +128,10 @@ def repair_picture(
     callback : callable, optional
         Called with the number of tiles done and of all, after each.
     **options
-        Those of the task: sigma, factor, kernel, operator, weight, quality, grouping, data_range, bounds. A `sigma`
-        left out of "denoise" or "deblur" is estimated over the whole page, and bounds that depend on the values are
-        chosen from them.
+        Those of the task: sigma, noise, factor, kernel, operator, weight, quality, grouping, data_range, bounds. A
+        `sigma` left out of "denoise" or "deblur" is estimated over the whole page, and bounds that depend on the values
+        are chosen from them. As a map of noise levels it is of the same kinds as `source`, and (h, w) for all pages, or
+        of the shape of the pages or of the picture.
 
     Returns
     -------
@@ -162,6 +164,7 @@ class TiledRepair:
         self, task: str, source: Given, mask: Given | None, goal: Path, tiling: Tiling, options: dict[str, Any]
     ) -> None:
         self.source, self.mask = opened(source), None if mask is None else opened(mask)
+        self.map, options = _map_of(options)
         self.goal, self.unfinished, self.tiling = goal, Unfinished(goal), tiling
         as_dask(self.source)  # refuses what is no array
         self.layout = layout_of(self.source, tiling.channel_axis, tiling.alpha)
@@ -178,12 +181,27 @@ class TiledRepair:
             if masks.shape not in (pages, self.layout.size):
                 raise ValueError(f"mask: has shape {masks.shape}, the picture {pages}; they must agree")
             self.masks = masks.rechunk(((1,) * (masks.ndim - 2)) + self.grid.chunks).astype(bool)
+        self.levels = None if self.map is None else self._levels_of(self.map)
+
+    def _levels_of(self, source: Source) -> Any:
+        """A map of noise levels in the picture's chunks."""
+        levels, layout = as_dask(source, name="sigma"), self.layout
+        pages = (*layout.leading, *layout.size)
+        colours = () if layout.channels is None else (layout.channels - layout.alpha,)
+        if layout.alpha and levels.shape == layout.shape():
+            levels = levels[..., :-1]
+        if levels.shape not in (layout.size, pages, pages + colours):
+            raise ValueError(f"sigma: has shape {levels.shape}, the picture {layout.shape()}; they must agree")
+        inner = len(colours) if colours and levels.shape == pages + colours else 0
+        leading = levels.ndim - inner - 2
+        return levels.rechunk(((1,) * leading) + self.grid.chunks + ((-1,) * inner))
 
     def page(self, number: int) -> Page:
         """One of the pages, and what is to be done there."""
         index = self.pages[number]
         mask = self.masks if self.masks is None or self.masks.ndim == 2 else self.masks[index]
-        return Page(self.array[index], mask, self.work, self.grid, self.tiling.sampling)
+        levels = self.levels if self.levels is None or self.levels.ndim == 2 else self.levels[index]
+        return Page(self.array[index], mask, self.work, self.grid, self.tiling.sampling, levels)
 
     def run(self, client: Client, force: bool, callback: Callable[[int, int], object] | None = None) -> TileReport:
         """All pages, in turn, or some at a time if they are small; then the result under its name."""
@@ -218,10 +236,11 @@ class TiledRepair:
 
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on from another's tiles."""
+        mapped = {} if self.map is None else {"map": identity_of(self.map)}
         return described(
             version=__version__, task=self.work.task, **self.work.options, source=identity_of(self.source),
             layout=str(self.layout), mask="" if self.mask is None else identity_of(self.mask), tile=self.tiling.tile,
-            overlap=self.grid.overlap,
+            overlap=self.grid.overlap, **mapped,
         )  # fmt: skip
 
     def _prepared(self, client: Client, numbers: Sequence[int]) -> dict[int, Found]:
@@ -270,7 +289,8 @@ class TiledRepair:
         def repaired(number: int, cell: Cell) -> Any:
             page, region = pages[number], self.grid.region(cell)
             missing = None if page.mask is None else page.mask[region]
-            pixels = repair(common[number], page.array[region], missing, cell)
+            levels = None if page.levels is None else page.levels[region]
+            pixels = repair(common[number], page.array[region], missing, cell, levels)
             return write(pixels, folder, _mark(number, cell), self.pages[number], self.grid.target(cell))
 
         futures = client.compute([repaired(*tile) for tile in todo])
@@ -308,6 +328,16 @@ class TiledRepair:
                 os.replace(self.unfinished.store, self.goal)
             self.unfinished.clear()
         return lost
+
+
+def _map_of(options: dict[str, Any]) -> tuple[Source | None, dict[str, Any]]:
+    """A map of noise levels that stands among a task's options, and the others."""
+    sigma, noise = options.get("sigma"), options.get("noise")
+    if isinstance(noise, Map) and sigma is None:
+        sigma = noise.sigma
+    elif noise is not None or sigma is None or (np.ndim(sigma) == 0 and not isinstance(sigma, str | os.PathLike)):
+        return None, options
+    return opened(sigma), {name: value for name, value in options.items() if name not in ("sigma", "noise")}
 
 
 def _mark(number: int, cell: Cell) -> str:

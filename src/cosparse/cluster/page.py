@@ -15,7 +15,7 @@ from cosparse.cluster.page_values import find_extremes, find_noise
 from cosparse.cluster.sampling import Cell, Sample, Sampling, representative, sampled
 from cosparse.cluster.sources import thinned
 from cosparse.cluster.steps import Pieces, Steps, find_steps
-from cosparse.cluster.tiles import Assignment, Found, Grid, check_values, examine, share_of
+from cosparse.cluster.tiles import Assignment, Found, Grid, LevelsSeen, check_values, examine, share_of
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Page:
-    """A Dask array (h, w[, channels]), what is missing of it, and what is to be done."""
+    """A Dask array (h, w[, channels]), what is missing of it, how noisy each pixel is, and what is to be done."""
 
     array: da.Array
     mask: da.Array | None
     work: Assignment
     grid: Grid
     sampling: Sampling
+    levels: da.Array | None = None
 
     @property
     def pixels(self) -> int:
@@ -48,7 +49,9 @@ class Page:
         """A Dask task that looks at a small page."""
         from dask.delayed import delayed
 
-        task: Delayed = delayed(examine, pure=False)(self.work, self.array, self.mask, len(self.grid.cells) == 1)
+        task: Delayed = delayed(examine, pure=False)(
+            self.work, self.array, self.mask, len(self.grid.cells) == 1, self.levels
+        )  # fmt: skip
         return task
 
     def found(self, client: Client) -> Found:
@@ -61,8 +64,15 @@ class Page:
             self.array.dtype,
             lambda model: find_noise(client, colours, span, model),
             lambda: find_extremes(client, colours, self.mask),
+            self._levels_seen(client),
         )
         return Found(found, self._steps(client, self.work.knowing(**found)))
+
+    def _levels_seen(self, client: Client) -> LevelsSeen | None:
+        if self.levels is None:
+            return None
+        wanted = [(self.levels.astype(float) ** 2).mean(axis=(0, 1)), self.levels.min(), self.levels.max()]
+        return LevelsSeen.of(*gathered(client, client.compute(wanted)))
 
     def _steps(self, client: Client, work: Assignment) -> list[Steps]:
         """The steps that all tiles take: those of parts that cover the page, or of samples from all over it."""
@@ -84,12 +94,14 @@ class Page:
 
     def _samples(
         self, cells: list[tuple[Cell, float]], side: int, rim: float
-    ) -> tuple[list[da.Array], list[da.Array | None], list[Sample]]:
-        """Crops of the page with `rim` times the reach about them, of its mask, and what is said of each."""
+    ) -> tuple[list[da.Array], list[da.Array | None], list[Sample], list[da.Array | None]]:
+        """Crops of the page with `rim` times the reach about them, of its mask, what is said of each, of its map."""
         width = math.ceil(rim * self.grid.reach / self.grid.unit) * self.grid.unit
         samples = [sampled(cell, self.array.shape, side, width, weight) for cell, weight in cells]
-        masks = [None if self.mask is None else self.mask[sample.region] for sample in samples]
-        return [self.array[sample.region] for sample in samples], masks, samples
+        masks, maps = (
+            [None if one is None else one[sample.region] for sample in samples] for one in (self.mask, self.levels)
+        )
+        return [self.array[sample.region] for sample in samples], masks, samples, maps
 
     def interest(self, client: Client, side: int) -> NDArray[Any]:
         """How much there is to do in each square of a grid: its contrast, or how known and missing pixels mix there."""
@@ -102,4 +114,5 @@ class Page:
         contrast = gathered(client, client.compute(da.coarsen(np.std, coarse, sides)))
         found: NDArray[Any] = np.nan_to_num(contrast.reshape(contrast.shape[:2]))
         # Only where nothing is noisy can flat squares be left out.
-        return found if self.mask is not None and not self.work.options.get("sigma") else found + found.mean()
+        noisy = self.levels is not None or self.work.options.get("noise") or self.work.options.get("sigma")
+        return found if self.mask is not None and not noisy else found + found.mean()

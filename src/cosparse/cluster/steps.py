@@ -89,6 +89,10 @@ class PosedSample:
         """Of every plane of the result."""
         return self.planes[0][0].start.shape
 
+    def geometry(self, plane: int) -> Euclidean:
+        """Of the pixels of a plane."""
+        return self.planes[plane][0].geometry()
+
 
 @dataclass(frozen=True)
 class Share:
@@ -117,15 +121,20 @@ class Share:
 
     def project(self, vector: Array, plane: int) -> Array:
         """A vector that moves nothing that is fixed."""
-        free = [sample.planes[plane][0].free for sample in self.samples]
-        return vector if not free or free[0] is None else vector * self._flat(free)
+        moved = [
+            sample.geometry(plane).project(vector[part], vector[part].reshape(sample.shape))
+            for sample, part in self._slices()
+        ]
+        return self._flat(moved)
 
-    def inner(self, a: Array, b: Array) -> float:
+    def inner(self, a: Array, b: Array, plane: int) -> float:
         """<a, b> over what counts, as often as it does."""
         total = 0.0
         for sample, part in self._slices():
             one, other = (vector[part].reshape(sample.shape)[sample.inside] for vector in (a, b))
-            total += sample.weight * float(np.vdot(one, other))
+            variance = sample.geometry(plane).variance
+            space = Euclidean(variance=None if variance is None else variance[sample.inside])
+            total += sample.weight * space.inner(one, other)
         return total
 
     def _slices(self) -> Iterator[tuple[PosedSample, slice]]:
@@ -197,7 +206,7 @@ class _Samples:
 
     def inner(self, a: Pieces, b: Pieces) -> float:
         """<a, b> over what counts."""
-        return float(sum(self.shares.each(Share.inner, a, b).gather()))
+        return float(sum(self.shares.each(partial(Share.inner, plane=self.plane), a, b).gather()))
 
     def project(self, point: Pieces, vector: Pieces) -> Pieces:
         """As for plain space."""

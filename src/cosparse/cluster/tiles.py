@@ -18,10 +18,10 @@ from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
 from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
 from cosparse.io.values import checked_range
-from cosparse.noise import Noise, PoissonGaussian
+from cosparse.noise import Map, Noise, PoissonGaussian
 from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.estimation import Model
-from cosparse.reconstruction.noise_level import typical_level
+from cosparse.reconstruction.noise_level import largest_level, typical_level
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.psf import named_kernel
@@ -50,16 +50,25 @@ class Assignment:
         return replace(self, options={**self.options, **found})
 
     def find_out(
-        self, dtype: np.dtype[Any], noise: Callable[[Model], Noise], extremes: Callable[[], Extremes]
+        self,
+        dtype: np.dtype[Any],
+        noise: Callable[[Model], Noise],
+        extremes: Callable[[], Extremes],
+        levels: LevelsSeen | None = None,
     ) -> dict[str, Any]:
         """Options that depend on the pixels, if they are left to them: the whole picture decides, not each tile.
 
         They can be written down: photon noise as its numbers, beside the level that it has at middle grey.
         """
         found: dict[str, Any] = {}
-        level = self.options.get("sigma")
-        if TASKS[self.task].estimates_noise and level is None and self.options.get("noise") is None:
-            estimated, unit = noise("auto" if self.task == "denoise" else "gaussian"), self.options["data_range"] / 255
+        level, stated, unit = self.options.get("sigma"), self.options.get("noise"), self.options["data_range"] / 255
+        if levels is not None:
+            found |= {"sigma": levels.mean, "typical": levels.typical}
+            level = levels.most
+        elif stated is not None:
+            level = largest_level(stated.scaled(1 / unit)) * unit
+        elif TASKS[self.task].estimates_noise and level is None:
+            estimated = noise("auto" if self.task == "denoise" else "gaussian")
             found["sigma"] = level = typical_level(estimated.scaled(1 / unit)) * unit
             if isinstance(estimated, PoissonGaussian):
                 found["photons"] = {name: getattr(estimated, name) for name in ("gain", "read", "offset")}
@@ -74,15 +83,34 @@ class Assignment:
         """Of a NumPy or Dask array, without transparency."""
         return pixels[..., :-1] if self.options.get("alpha") else pixels
 
-    def request(self, pixels: Array, mask: Array | None) -> Request:
-        """What is asked of the task for some of the pixels."""
-        given = {} if mask is None else {"mask": mask}
-        axis = -1 if self.colour else None
-        options = dict(self.options)
-        photons = options.pop("photons", None)
+    def request(self, pixels: Array, mask: Array | None, levels: Array | None = None) -> Request:
+        """What is asked of the task for some of the pixels, and for the noise there if there is a map of it."""
+        given = {**self.options} if mask is None else {**self.options, "mask": mask}
+        typical, photons = given.pop("typical", None), given.pop("photons", None)
         if photons is not None:
-            options |= {"sigma": None, "noise": PoissonGaussian(**photons)}
-        return TASKS[self.task].request(pixels, **given, **options, channel_axis=axis, part=True)
+            given |= {"sigma": None, "noise": PoissonGaussian(**photons)}
+        if levels is not None:
+            given["sigma"] = None if TASKS[self.task].estimates_noise else 0.0
+            given["noise"] = Map(levels, typical=typical)
+        axis = -1 if self.colour else None
+        return TASKS[self.task].request(pixels, **given, channel_axis=axis, part=True)
+
+
+@dataclass(frozen=True)
+class LevelsSeen:
+    """Of a page's map of noise levels, in the picture's units: the root mean square, that of each channel if they
+    differ, and the largest."""
+
+    mean: float
+    typical: float | list[float]
+    most: float
+
+    @classmethod
+    def of(cls, squares: Array, least: float, most: float) -> LevelsSeen:
+        """From mean squares, of one or of each channel, and extremes, which refuse what no map can be."""
+        if not (least > 0 and np.isfinite(most)):
+            raise ValueError("sigma: a map of noise levels must be finite and positive everywhere")
+        return cls(float(np.sqrt(np.mean(squares))), np.sqrt(squares).tolist(), float(most))
 
 
 def assign(
@@ -114,7 +142,8 @@ def assign(
     side = 64 + max(np.shape(options.get("kernel", ())), default=0)
     gap = np.eye(side, dtype=bool) if masked else None
     # Without noise there may be nothing to do; where it is still to be estimated, in much of it tiles look furthest.
-    noisy = work.knowing(sigma=options.get("sigma") or checked_range(dtype, options.get("data_range"), "image"))
+    told = options.get("sigma") or checked_range(dtype, options.get("data_range"), "image")
+    noisy = work if options.get("noise") is not None else work.knowing(sigma=told)
     request = noisy.request(np.zeros((side, side, *layout.last), dtype), gap)
     assert request.asked[0] is not None
     return work.knowing(operator=request.asked[0].operator, data_range=request.caller.data_range), request
@@ -218,7 +247,7 @@ def check_values(work: Assignment, pixels: Array, missing: Array | None) -> None
         refuse_far(working[~np.isnan(working)], caller, caller.scale(work.options.get("sigma") or 0.0))
 
 
-def examine(work: Assignment, pixels: Array, missing: Array | None, alone: bool) -> Found:
+def examine(work: Assignment, pixels: Array, missing: Array | None, alone: bool, levels: Array | None = None) -> Found:
     """What is to be known of a page small enough for one task; its steps only if it has more than this one tile."""
 
     def look() -> dict[str, Any]:
@@ -226,23 +255,32 @@ def examine(work: Assignment, pixels: Array, missing: Array | None, alone: bool)
         seen, known = work.colours(pixels), None if missing is None else ~missing
         given = {"data_range": work.options["data_range"], "channel_axis": -1 if work.colour else None}
         noise = partial(cosparse.estimate_noise, seen, **given)
-        return work.find_out(pixels.dtype, noise, lambda: Extremes.of(seen, known))
+        map_seen = None
+        if levels is not None:
+            map_seen = LevelsSeen.of(np.square(levels, dtype=float).mean(axis=(0, 1)), levels.min(), levels.max())
+        return work.find_out(pixels.dtype, noise, lambda: Extremes.of(seen, known), map_seen)
 
     found = on_worker(work.version, look)
     if alone:
         return Found(found, [])
     inside = (slice(0, pixels.shape[0]), slice(0, pixels.shape[1]))
-    share = share_of(work.knowing(**found), [pixels], [missing], [Sample(inside, inside)])
+    share = share_of(work.knowing(**found), [pixels], [missing], [Sample(inside, inside)], [levels])
     return Found(found, on_worker(work.version, find_steps, Pieces(None, [share])))
 
 
-def share_of(work: Assignment, crops: list[Array], masks: list[Array | None], samples: list[Sample]) -> Share:
+def share_of(
+    work: Assignment,
+    crops: list[Array],
+    masks: list[Array | None],
+    samples: list[Sample],
+    maps: list[Array | None] | None = None,
+) -> Share:
     """What the task minimises for some samples; a task, see :func:`cosparse.cluster.steps.find_steps`."""
 
     def share() -> Share:
         found = []
-        for crop, mask, sample in zip(crops, masks, samples, strict=True):
-            problems = [] if mask is not None and mask.all() else work.request(crop, mask).problems()
+        for crop, mask, sample, levels in zip(crops, masks, samples, maps or [None] * len(crops), strict=True):
+            problems = [] if mask is not None and mask.all() else work.request(crop, mask, levels).problems()
             rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
             if problems:  # there are none where no pixel is missing
                 planes = [(problem, problem.energies()) for problem in problems]
@@ -252,7 +290,13 @@ def share_of(work: Assignment, crops: list[Array], masks: list[Array | None], sa
     return on_worker(work.version, share)
 
 
-def repair_tile(common: tuple[Assignment, Grid, Found], pixels: Array, missing: Array | None, cell: Cell) -> Array:
+def repair_tile(
+    common: tuple[Assignment, Grid, Found],
+    pixels: Array,
+    missing: Array | None,
+    cell: Cell,
+    levels: Array | None = None,
+) -> Array:
     """A tile with its overlap, repaired and trimmed; a task."""
     work, grid, found = common
     if missing is not None and missing.all():
@@ -262,5 +306,5 @@ def repair_tile(common: tuple[Assignment, Grid, Found], pixels: Array, missing: 
             f"{columns.stop}; use larger tiles"
         )
     request = work.knowing(**found.options).request
-    result = on_worker(work.version, lambda: take_steps(found.steps, request(pixels, missing)))
+    result = on_worker(work.version, lambda: take_steps(found.steps, request(pixels, missing, levels)))
     return np.ascontiguousarray(grid.trim(result, cell))
