@@ -206,8 +206,22 @@ def _level(relative, known, shares):  # type: ignore[no-untyped-def]
 
 @compiled
 def _band(  # type: ignore[no-untyped-def]
-    pilots, noisies, known, everywhere, variances, precisions, relative, size, tops, lefts, radius, count, alike, start,
-    sums, weights,
+    pilots,
+    noisies,
+    known,
+    everywhere,
+    variances,
+    precisions,
+    relative,
+    size,
+    tops,
+    lefts,
+    radius,
+    count,
+    alike,
+    start,
+    sums,
+    weights,
 ):
     """Some rows of groups: weighted estimates are added to `sums`, weights to `weights`; both begin at row `start`."""
     height, width = size
