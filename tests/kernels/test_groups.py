@@ -58,7 +58,7 @@ def test_the_twins_agree_on_any_noise(shape, gaps, stripes, seed):
 
 
 def test_white_noise_in_other_words_is_the_same():
-    """sigma²·I for sigma², the same level everywhere for none: to rounding. Half the variance at twice the level too."""
+    """sigma²·I for sigma², the same level everywhere for none: to rounding. Half of it at twice the level too."""
     pilots, noisies, known, variances = planes((3, 40, 33), 0)
     known[:] = 1
     rest = (True, 6, 4, 8, 12)

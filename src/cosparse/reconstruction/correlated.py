@@ -25,8 +25,8 @@ Array = NDArray[Any]
 MARGIN = 64  # pixels beyond the borders that noise is imagined on: further off, it says nothing of the picture
 FLOOR = 1e-3  # of the mean variance: nothing is known better than this, in a patch
 # Of denoising in rounds, in units of the noise's level, all chosen on training photographs in the noise of
-# benchmarks/noise/correlated.py. From 2.2 down, narrow bands of noise are not found (45 -> 31 dB); down to 0.25 is 0.1 dB
-# better where the noise is nearly white, and worse elsewhere.
+# benchmarks/noise/correlated.py. From 2.2 down, narrow bands of noise are not found (45 -> 31 dB); down to 0.25 is
+# 0.1 dB better where the noise is nearly white, and worse elsewhere.
 FIRST, LAST = 3.3, 0.4
 ROUNDS = (6, 12, 16)  # by quality; 8 cost 0.1 to 2 dB
 REST, END = (
@@ -42,7 +42,7 @@ class Spectrum:
     """The power of the noise at each frequency (half of them, as `scipy.fft.rfft2` has them) of a periodic grid.
 
     Where the noise was not wrapped around the borders, as none is that a kernel made, the grid is larger than the
-    picture by the kernel's width, so that opposite borders have nothing to do with each other.
+    picture by some widths of the kernel, so that opposite borders have nothing to do with each other.
     """
 
     power: Array
@@ -55,7 +55,7 @@ class Spectrum:
 
         height, width = shape
         if noise.kernel is not None:
-            beyond = [min(side - 1, MARGIN) for side in noise.kernel.shape]
+            beyond = [min(3 * (side - 1), MARGIN) for side in noise.kernel.shape]
             height, width = (next_fast_len(n + more, True) for n, more in zip(shape, beyond, strict=True))
         return cls(gain**2 * noise.spectrum((height, width))[:, : width // 2 + 1], (height, width))
 
@@ -109,8 +109,8 @@ def denoise_in_rounds(
         s = argmin ½‖s - x‖²/l² + R(s),
         x = argmin ½(x - y)ᵀC⁻¹(x - y) + ½‖x - s‖²/v = y - C(C + v)⁻¹(y - s),    v = (1.4·l)²,
 
-    where the level l goes down from several times the noise to less than half of it. What y tells without noise is taken
-    over from it as it is, whatever s has made of it: the last x is the result.
+    where the level l goes down from several times the noise to less than half of it. What y tells without noise is
+    taken over from it as it is, whatever s has made of it: the last x is the result.
     """
     levels = noise.sigma * channel.gain * np.geomspace(FIRST, LAST, ROUNDS[QUALITIES.index(quality)])
     separation = Separation(Spectrum.of(noise, channel.plane.shape, channel.gain), channel.plane.shape)

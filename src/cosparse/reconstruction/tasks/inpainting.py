@@ -123,8 +123,8 @@ def request(
     request = Request.of(pose, visible, sigma, given, known=~gaps).with_white_noise()
     if any(asked is not None and isinstance(asked.noise, Correlated) for asked in request.asked):
         raise ValueError(
-            "noise: what neighbours share cannot be told from pixels some of which are missing; fill in without a noise "
-            "first, then denoise the result with it"
+            "noise: what neighbours share cannot be told from pixels some of which are missing; fill in without a "
+            "noise first, then denoise the result with it"
         )
     request.pages[gaps] = 0
     first = request.asked[0]

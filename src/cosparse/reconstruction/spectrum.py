@@ -1,0 +1,148 @@
+"""The spectrum of the noise in a single picture, from nothing but its pixels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter, map_coordinates
+
+from cosparse.noise import Correlated
+from cosparse.reconstruction.planes import Plane
+
+Array = NDArray[Any]
+
+# All chosen on training photographs in the noise of benchmarks/noise/correlated.py.
+WINDOW, STEP = 32, 8  # pixels: of the windows whose spectra are compared, and between them
+PART = 0.15  # of the windows, the calmest at a frequency, is taken to have nothing but noise there
+NEIGHBOURS = 4.0  # frequencies: the width of what is called near
+SMALLEST = 24  # pixels: less does not hold three windows of any use
+LARGEST = 512  # pixels that are looked at along an axis, those in the middle
+NARROW = 0.15  # of all frequencies: a spectrum broader than this is as windows see it, and smooth
+SMOOTH = 1.5  # frequencies over which it is the mean then
+SURE = 0.92  # of the level that windows show: something of the picture is always with it
+NOTHING = 1e-6  # grey levels, squared: rounding
+LAGS = 0.45  # of the picture's side: how far off pixels are that a finer look at the spectrum compares
+WIDEST = 101  # pixels of the kernel
+HIDDEN = 0.3  # of the mean power: what a finer look finds below it, where noise is not alone, is the picture's detail
+LOOKS = 2
+
+
+def estimate_correlated(plane: Plane) -> Correlated:
+    """The noise of a grey plane, as white noise filtered by a kernel, in the units of the plane (on 0..255).
+
+    At every frequency windows of the picture have the power of the noise, exponentially distributed about its mean, and
+    that of what is shown. Some windows show nothing there: a low quantile over all windows, divided by that of the
+    exponential distribution of mean 1, is the noise's power.
+
+    Noise in narrow bands is blurred by such small windows. So the picture is denoised with what was found, and the
+    spectrum of what that took away, with the resolution of the whole picture, less what may be the picture's own,
+    takes the place of the first: twice. How strong it is, the first says better.
+
+    Its `confidence` says how far the middle of all windows is from where pure noise would have it.
+    """
+    height, width = plane.shape
+    if min(height, width) < SMALLEST:
+        return Correlated(_finest(plane), kernel=np.ones((1, 1)), confidence=0.0)
+    top, left = (max(0, (side - LARGEST) // 2) for side in plane.shape)
+    seen = np.ascontiguousarray(plane[top : top + LARGEST, left : left + LARGEST])
+    powers = _window_powers(seen)
+    low, middle = np.quantile(powers, (PART, 0.5), axis=0)
+    power = low / -np.log1p(-PART)
+    if power.mean() < NOTHING:
+        return Correlated(0.0, kernel=np.ones((1, 1)))
+    pure = np.log(0.5) / np.log1p(-PART)
+    likeness = np.minimum(1, pure * low / np.maximum(middle, 1e-12))
+    confidence, level = float(np.average(likeness, weights=power)), SURE * float(np.sqrt(power.mean()))
+    power = _of_noise_alone(power, likeness)
+    if _breadth(power) > NARROW:
+        return _filtered(gaussian_filter(power, SMOOTH, mode="wrap"), confidence)
+    noise = _filtered(power, confidence)
+    for _ in range(LOOKS):
+        noise = replace(_seen_closer(seen, noise, likeness), sigma=level)
+    return noise
+
+
+def _finest(plane: Plane) -> float:
+    """The level of white noise, from the differences of differences of neighbours (Donoho and Johnstone 1994)."""
+    details = np.abs(np.diff(np.diff(plane, axis=0), axis=1)) / 2
+    return float(np.median(details)) / 0.6745 if details.size else 0.0
+
+
+def _window_powers(plane: Plane) -> Array:
+    """(n, side, side): the power spectra of overlapping windows without their means."""
+    side = min(WINDOW, *(extent // 3 for extent in plane.shape))
+    bell = np.outer(np.hanning(side + 2)[1:-1], np.hanning(side + 2)[1:-1])
+    bell /= np.linalg.norm(bell)
+    windows = np.lib.stride_tricks.sliding_window_view(plane, (side, side))[::STEP, ::STEP].reshape(-1, side, side)
+    means = (windows * bell).sum(axis=(1, 2)) / bell.sum()
+    return np.asarray(np.abs(np.fft.fft2((windows - means[:, None, None]) * bell)) ** 2)
+
+
+def _of_noise_alone(power: Array, likeness: Array) -> Array:
+    """A spectrum without what the picture shows in all windows: the less its values look like noise's, the more they
+    are held under those of neighbouring frequencies that do.
+
+    The mean, and frequencies whose waves have no phase, are distributed otherwise: they are as their neighbours.
+    """
+    weights = likeness**4
+    real = np.ix_(*([0, side // 2] if side % 2 == 0 else [0] for side in power.shape))
+    weights[real] = 0
+    logs = np.log(np.maximum(power, 1e-12))
+    near = gaussian_filter(weights * logs, NEIGHBOURS, mode="wrap") / gaussian_filter(weights, NEIGHBOURS, mode="wrap")
+    held = np.exp(weights * logs + (1 - weights) * near)
+    found = np.minimum(power, held)
+    found[real] = held[real]
+    return np.asarray(found)
+
+
+def _filtered(power: Array, confidence: float) -> Correlated:
+    """Noise of a power spectrum, as the symmetric kernel that makes it."""
+    kernel = np.fft.fftshift(np.fft.ifft2(np.sqrt(power)).real)
+    rows, columns = (
+        slice(side // 2 - reach, side // 2 + reach + 1)
+        for side in power.shape
+        for reach in (min(WIDEST // 2, (side - 1) // 2),)
+    )
+    return Correlated(float(np.sqrt(power.mean())), kernel=kernel[rows, columns], confidence=confidence)
+
+
+def _breadth(power: Array) -> float:
+    """What part of all frequencies there would be noise at, if it were everywhere the same: 1 of white noise."""
+    return float(power.mean() ** 2 / (power**2).mean())
+
+
+def _seen_closer(plane: Plane, noise: Correlated, likeness: Array) -> Correlated:
+    """The noise by what denoising with a first guess of it takes away."""
+    from cosparse.reconstruction.tasks.denoising import denoise  # not before its use: that task may ask for this
+
+    clean = denoise(plane, noise=noise, quality="fast", grouping=False, data_range=255.0, bounds=None)
+    power = _lag_window_spectrum(plane - clean)
+    mean = power.mean()
+    if mean == 0:
+        return noise
+    shown = _enlarged(1 - likeness**4, power.shape)  # how much of the picture there is at each frequency
+    return _filtered(np.maximum(power - HIDDEN * shown * mean, 1e-5 * mean), noise.confidence)
+
+
+def _enlarged(spectrum: Array, shape: tuple[int, ...]) -> Array:
+    """A spectrum at more frequencies, linearly in between."""
+    places = [np.arange(side) * old / side for side, old in zip(shape, spectrum.shape, strict=True)]
+    return np.asarray(map_coordinates(spectrum, np.meshgrid(*places, indexing="ij"), order=1, mode="grid-wrap"))
+
+
+def _lag_window_spectrum(residual: Array) -> Array:
+    """Its power spectrum by Blackman and Tukey: of its covariance, which fades out with the distance (Parzen)."""
+    reach = int(LAGS * min(residual.shape))
+    grid = tuple(side + reach for side in residual.shape)
+    covariance = np.fft.ifft2(np.abs(np.fft.fft2(residual, grid)) ** 2).real / residual.size
+    fading = [_parzen(np.abs(np.fft.fftfreq(side) * side) / reach) for side in grid]
+    return np.asarray(np.fft.fft2(covariance * np.outer(*fading)).real.clip(0))
+
+
+def _parzen(distance: Array) -> Array:
+    """Parzen's window: 1 at 0, 0 from 1 on. Its own spectrum is nowhere negative."""
+    near = 1 - 6 * distance**2 * (1 - distance)
+    return np.where(distance < 0.5, near, 2 * (1 - distance).clip(0) ** 3)
