@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
             for method in ("decoded", *methods):
                 psnr, seconds = np.mean([one[method] for one in ones], axis=0)
                 row = {"images": name, "quality": quality, "method": method, "psnr": f"{psnr:.3f}"}
-                rows.append(row | {"gain": f"{psnr - before:.3f}", "cpu_seconds": f"{seconds:.2f}"})
+                rows.append(row | {"gain": f"{abs(psnr - before) if method == "decoded" else psnr - before:.3f}", "cpu_seconds": f"{seconds:.2f}"})
                 print(*rows[-1].values(), sep="  ", flush=True)
     if not quick:
         print(write_csv("jpeg", rows))
