@@ -69,11 +69,11 @@ def main(arguments: list[str] | None = None) -> None:
         reached = {name: [measured(image, quality, methods) for image in ones] for name, ones in sets.items()}
         reached["all"] = [one for ones in reached.values() for one in ones]
         for name, ones in reached.items():
-            before = np.mean([one["decoded"][0] for one in ones])
+            before, _ = np.mean([one["decoded"] for one in ones], axis=0)
             for method in ("decoded", *methods):
                 psnr, seconds = np.mean([one[method] for one in ones], axis=0)
                 row = {"images": name, "quality": quality, "method": method, "psnr": f"{psnr:.3f}"}
-                rows.append(row | {"gain": f"{abs(psnr - before) if method == "decoded" else psnr - before:.3f}", "cpu_seconds": f"{seconds:.2f}"})
+                rows.append(row | {"gain": f"{psnr - before:.3f}", "cpu_seconds": f"{seconds:.2f}"})
                 print(*rows[-1].values(), sep="  ", flush=True)
     if not quick:
         print(write_csv("jpeg", rows))

