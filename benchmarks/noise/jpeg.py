@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
         reached = {name: [measured(image, quality, methods) for image in ones] for name, ones in sets.items()}
         reached["all"] = [one for ones in reached.values() for one in ones]
         for name, ones in reached.items():
-            before = np.mean([one["decoded"][0] for one in ones])
+            before, _ = np.mean([one["decoded"] for one in ones], axis=0)
             for method in ("decoded", *methods):
                 psnr, seconds = np.mean([one[method] for one in ones], axis=0)
                 row = {"images": name, "quality": quality, "method": method, "psnr": f"{psnr:.3f}"}

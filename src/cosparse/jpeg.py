@@ -94,6 +94,8 @@ class Jpeg(Noise):
         The value of white in the image that this is the noise of.
     offset : float
         And that of black.
+    confidence : float
+        As of every model: 1, as the tables stand in the file.
 
     References
     ----------

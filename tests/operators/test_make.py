@@ -48,12 +48,16 @@ def test_small_ones_are_followed_to_the_end(photograph, tmp_path, monkeypatch):
     monkeypatch.setitem(make.RECIPES, "default", dataclasses.replace(default, training=quick))
     staged = make.RECIPES["staged"]
     few = {"steps": 1, "batch": 2, "crop": 24, "validations": 1, "pools": 2}
-    short = dataclasses.replace(staged, training=staged.training | few, fast=staged.fast | few, held_out=1)
+    short = dataclasses.replace(
+        staged, training=staged.training | few, fast=staged.fast | few, deblock=staged.deblock | few, held_out=1
+    )
     monkeypatch.setitem(make.RECIPES, "staged", short)
     learned, course = make.make("goal", tmp_path)
     assert learned.shape == (20, 16) and course.startswith("3 iterations")
     refined, course = make.make("default", tmp_path)
     assert refined.refined and refined.provenance["images"] == default.images and "after steps 0: " in course
     stepped, course = make.make("staged", tmp_path)
-    assert {name: len(steps) for name, steps in stepped.steps.items()} == {"denoise": 5, "denoise fast": 4}
-    assert stepped.provenance["name"] == "staged" and "; fast: " in course
+    assert {name: len(steps) for name, steps in stepped.steps.items()} == {
+        "denoise": 5, "denoise fast": 4, "deblock": 4,
+    }  # fmt: skip
+    assert stepped.provenance["name"] == "staged" and "; fast: " in course and "; deblock: " in course

@@ -35,7 +35,7 @@ def test_the_gradient_of_the_loss_against_differences(task, name, photograph):
     sigma, levels = (0.0, (0.0, 0.0)) if task == "inpaint" else (14.0, (10.0, 40.0))
     model = Staged(start, 3, 4, 2, levels, task)
     # Differences cannot tell the slope at the ends of intervals: of a JPEG, a place where few coefficients lie there.
-    part = photograph[100:124, 120:146] if task == "deblock" else photograph[40:64, 90:116]
+    part = photograph[100:148, 60:108] if task == "deblock" else photograph[40:64, 90:116]
     crop = damage(part.astype(np.float32), task, sigma, np.random.default_rng(0))
     numbers = shaken(start, task=task)
     _, gradient = model.gradient(numbers, model.operator(numbers), crop)
@@ -95,7 +95,7 @@ def test_steps_to_deblock_stand_beside_those_to_denoise(photograph, trained):
     both = refine_operator(trained.operator, [photograph], validation=[photograph.T], **asked)
     assert both.operator.steps["denoise"] == trained.operator.steps["denoise"]
     assert not both.operator.steps["deblock"].floors.any()
-    assert both.psnr > both.validations[0][1] + 0.04
+    assert both.psnr > both.validations[0][1] + 0.02
     assert both.operator.provenance["steps to deblock: sigma"] == "8 to 16"
     with pytest.raises(ValueError, match="task: the energy is not refined for deblocking; give stages"):
         refine_operator(trained.operator, [photograph, photograph.T], task="deblock")

@@ -18,8 +18,12 @@ SEEN, ODD, FEW = 3.0, 0.17, 100  # see `fits`
 
 
 def level_of(steps: Single) -> float:
-    """One number for how coarse steps are: about the noise, on 0..255, that they leave in photographs."""
-    return float(LEVEL * np.sqrt(np.exp(np.log(steps[:LOW, :LOW]).mean())))
+    """One number for how coarse steps are: about the noise, on 0..255, that they leave in photographs.
+
+    At most what errors would be that are uniform over every step, which only the finest tables come near to.
+    """
+    uniform = np.sqrt(np.mean(steps**2) / 12)
+    return float(min(LEVEL * np.sqrt(np.exp(np.log(steps[:LOW, :LOW]).mean())), uniform))
 
 
 def steps_of_level(level: float, table: ArrayLike) -> Single:
@@ -49,9 +53,12 @@ class Intervals:
 
     @classmethod
     def of(cls, plane: Single, steps: Single) -> Intervals:
-        """Those of a decoded plane: what rounding to whole grey levels took from the coefficients is put back."""
-        found = coefficients(whole_blocks(plane) - MIDDLE) / steps
-        return cls(np.rint(found) * steps, steps, whole(*plane.shape))
+        """Those of a decoded plane: what rounding to whole grey levels took from the coefficients is put back.
+
+        But for steps of one level, which are no longer than what rounding does: those coefficients stay.
+        """
+        found = coefficients(whole_blocks(plane) - MIDDLE)
+        return cls(np.where(steps > 1, np.rint(found / steps) * steps, found), steps, whole(*plane.shape))
 
     @property
     def level(self) -> float:
@@ -67,16 +74,20 @@ class Intervals:
     def nearest(self, plane: Single, part: float = 1.0) -> Single:
         """The nearest plane in the set, or in that of intervals so many times as long."""
         found = coefficients(plane - MIDDLE)
-        reach = np.float32(part / 2) * self.steps
+        reach = self._reach(part)
         held = np.clip(found, self.centres - reach, self.centres + reach)
         if not self.known.all():
             held = np.where(self.known[:, :, None, None], held, found)
         return plane_of(held) + MIDDLE
 
+    def _reach(self, part: float) -> Single:
+        """Half of the intervals; of a step of one level nothing, as pixels say as much."""
+        return np.asarray(np.float32(part / 2) * (self.steps - 1 / self.steps), np.float32)
+
     def free(self, plane: Single, part: float = 1.0) -> NDArray[np.bool_]:
         """Which coefficients `nearest` leaves as they are: where its derivative is one, elsewhere it is zero."""
         off = np.abs(coefficients(plane - MIDDLE) - self.centres)
-        return np.asarray((off <= np.float32(part / 2) * self.steps) | ~self.known[:, :, None, None])
+        return np.asarray((off <= self._reach(part)) | ~self.known[:, :, None, None])
 
     def fits(self, plane: Single) -> bool:
         """Whether a plane can have been decoded with these steps, on this grid of blocks.

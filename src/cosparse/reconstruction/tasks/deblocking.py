@@ -64,6 +64,8 @@ def deblock(
         lambda, a factor on the operator's own weights. Asks for the energy.
     quality : {"fast", "balanced", "best"}
         How much effort.
+    noise : None
+        The tables say it all: any other noise is for :func:`denoise`, afterwards.
     bounds : "auto", None or (low, high)
         Between which values the result lies, in the image's units, see :func:`denoise`.
     data_range : float, optional
