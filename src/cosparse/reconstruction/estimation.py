@@ -35,6 +35,7 @@ STRONGER = 1.2  # times its strongest band: the white noise that removes coloure
 ALIKE = 1.3  # times: opponents whose noise differs by less have the same
 PHOTONS = 0.025  # of the difference of bright and dark: photons are not looked for in less noise; shadings look so
 EVIDENCE = 60.0  # of the log likelihood: what photon noise must explain to be believed
+VARIES = 1.1  # times the noise of all blocks together, at least, is that of classes of brightness then
 RATIO = 1.6  # of the variances of bright and dark blocks, at least
 WINDOW = 32  # pixels of the windows that a map is found in
 
@@ -131,7 +132,7 @@ def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto") -> Noise:
         return Gaussian(level.sigma, confidence=_confidence(level))
     whole = [tiles] if tiles.ndim == 2 else list(np.moveaxis(tiles, -1, 0))
     lines = [fit_line(coefficients(part), cut_off(all_of_it)) for part, all_of_it in zip(colours, whole, strict=True)]
-    if model == "auto" and not _of_photons(lines):
+    if model == "auto" and not (_of_photons(lines) and all(_varies(coefficients(part)) for part in colours)):
         return Gaussian(level.sigma, confidence=_confidence(level))
     return _photon_noise(lines, level)
 
@@ -166,6 +167,12 @@ def _one_level(levels: list[list[Level]], rgb: bool) -> tuple[Level, bool]:
         strongest = max(together, key=Level.surely)
         return Level(STRONGER * strongest.surely(), STRONGER * strongest.error), False
     return fine, True
+
+
+def _varies(found: NDArray[np.float32]) -> bool:
+    """Whether noise depends on brightness: bright textures beside dark shades look as if it did, but for this."""
+    energies = band_energies(found)
+    return _by_brightness(found[:, 0, 0], energies).sigma > VARIES * band_level(energies, len(BANDS) - 1).sigma
 
 
 def _together(planes: list[Level], rgb: bool) -> Level:
