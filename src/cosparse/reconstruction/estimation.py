@@ -33,6 +33,7 @@ COLOURED = 1.3  # times the noise of the finest band: from here on lower ones ar
 LEAST = 2.0  # of 255: less noise of low frequencies than this is left in; shadings of clean pictures look like it
 STRONGER = 1.2  # times its strongest band: the white noise that removes coloured noise best, on training photographs
 ALIKE = 1.3  # times: opponents whose noise differs by less have the same
+PHOTONS = 0.025  # of the difference of bright and dark: photons are not looked for in less noise; shadings look so
 EVIDENCE = 60.0  # of the log likelihood: what photon noise must explain to be believed
 RATIO = 1.6  # of the variances of bright and dark blocks, at least
 WINDOW = 32  # pixels of the windows that a map is found in
@@ -125,7 +126,8 @@ def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto") -> Noise:
     planes = [blocks @ (row / gain) for row, gain in zip(OPPONENT, GAINS, strict=True)] if rgb else colours
     levels = [_levels(coefficients(plane)) for plane in planes]
     level, white = _one_level(levels, rgb)
-    if model == "gaussian" or (model == "auto" and not (white and level.sigma > 1)):
+    dark, bright = np.quantile(blocks.mean(axis=(1, 2)), (0.1, 0.9))
+    if model == "gaussian" or (model == "auto" and not (white and level.sigma > PHOTONS * (bright - dark))):
         return Gaussian(level.sigma, confidence=_confidence(level))
     whole = [tiles] if tiles.ndim == 2 else list(np.moveaxis(tiles, -1, 0))
     lines = [fit_line(coefficients(part), cut_off(all_of_it)) for part, all_of_it in zip(colours, whole, strict=True)]

@@ -31,20 +31,25 @@ SATURATION = 3.0  # deviations from an end where values are cut off: nearer bloc
 class VarianceLine:
     """v(m) = gain·m + intercept, and by how much it explains the blocks better than one variance for all.
 
-    `ratio` is that of the variances of bright blocks and of dark ones, `error` a standard deviation of the gain's
-    logarithm.
+    `darkest` is the least brightness of a block, `ratio` that of the variances of bright blocks and of dark ones,
+    `error` a standard deviation of the gain's logarithm.
     """
 
     gain: float
     intercept: float
+    darkest: float
     evidence: float
     ratio: float
     error: float
 
     def parameters(self) -> tuple[float, float, float]:
-        """Gain, read noise and offset. A line that meets zero at a brightness is of a sensor with that offset."""
-        read = max(self.intercept, 0.0) ** 0.5
-        return self.gain, read, max(-self.intercept, 0.0) / self.gain if self.gain > 0 else 0.0
+        """Gain, read noise and offset.
+
+        A line that meets zero at a brightness is of a sensor with that offset; of others the offset is 0, or the
+        darkest there is, below which nothing is known.
+        """
+        offset = max(min(self.darkest, 0.0), -self.intercept / self.gain if self.gain > 0 else 0.0)
+        return self.gain, max(self.intercept + self.gain * offset, 0.0) ** 0.5, offset
 
 
 def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, np.inf)) -> VarianceLine | None:
@@ -57,8 +62,7 @@ def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, n
     place = (means - low) / (high - low)
     loss = _loss(energies / scale, place)
     flat_fit = _smallest(lambda p: loss(p[0], p[0], p[1], p[2]), (0.0, 1.0, -0.5))
-    first = (flat_fit[0][0], flat_fit[0][0], *flat_fit[0][1:])
-    free = _smallest(lambda p: loss(*p), first)
+    free = _smallest(lambda p: loss(*p), (*_first_line(energies / scale, place), *flat_fit[0][1:]))
     dark, bright = np.exp(free[0][:2]) * scale
     gain = float((bright - dark) / (high - low))
     intercept = float(dark - gain * low)
@@ -69,7 +73,8 @@ def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, n
             gain, intercept = float(np.exp(bound[0][0]) * scale / low), 0.0
     # The variance of a normal variable, from n squares, is known to sqrt(2/n); a third of overlapping blocks count.
     error = (bright + dark) / max(abs(bright - dark), 1e-9) * (2.0 / (FREEDOM * max(len(means) / 6, 1))) ** 0.5
-    return VarianceLine(gain, intercept, flat_fit[1] - free[1], float(bright / dark), float(min(error, 1.0)))
+    evidence, darkest = flat_fit[1] - free[1], float(means.min())
+    return VarianceLine(gain, intercept, darkest, evidence, float(bright / dark), float(min(error, 1.0)))
 
 
 def _flat(found: NDArray[np.float32], ends: tuple[float, float]) -> tuple[Array, Array]:
@@ -91,23 +96,35 @@ def _flat(found: NDArray[np.float32], ends: tuple[float, float]) -> tuple[Array,
 
 def _loss(energies: Array, place: Array) -> Callable[..., float]:
     """The negative log likelihood: by the log variance of dark and bright blocks, how many are flat, the others' t."""
+    from scipy.special import logsumexp
+
     nodes, weights = np.polynomial.hermite_e.hermegauss(9)
     weights = weights / weights.sum()
     half, logs = FREEDOM / 2, np.log(np.maximum(energies, 1e-12))
 
     def likelihood(variance: Array, energy: Array, log: Array) -> Array:
-        return np.asarray(np.exp(half * (1 + log - np.log(variance) - energy / variance)))
+        return np.asarray(half * (1 + log - np.log(variance) - energy / variance))
 
     def loss(dark: float, bright: float, flat: float, texture: float) -> float:
         ends = np.exp(np.clip([dark, bright], -30, 30))
         variance = np.maximum(ends[0] * (1 - place) + ends[1] * place, 0.02 * ends.max())
-        share = 1 / (1 + np.exp(-np.clip(flat, -30, 30)))
+        share = 1 / (1 + np.exp(-np.clip(flat, -12, 12)))
         more = variance[:, None] + np.exp(np.clip(texture + nodes, -30, 30))
-        rough = likelihood(more, energies[:, None], logs[:, None]) @ weights
-        mixed = share * likelihood(variance, energies, logs) + (1 - share) * rough
-        return float(-np.log(np.maximum(mixed, 1e-30)).sum() - 3.0 * np.log(share))
+        rough = logsumexp(likelihood(more, energies[:, None], logs[:, None]), axis=1, b=weights)
+        mixed = np.logaddexp(np.log(share) + likelihood(variance, energies, logs), np.log1p(-share) + rough)
+        return float(-mixed.sum() - 3.0 * np.log(share))
 
     return loss
+
+
+def _first_line(energies: Array, place: Array) -> tuple[float, float]:
+    """Where the search starts: log variances of dark and bright blocks by the least of each class."""
+    parts = np.array_split(np.argsort(place, kind="stable"), CLASSES)
+    there = np.array([place[part].mean() for part in parts])
+    least = np.array([np.quantile(energies[part], 0.3) for part in parts])
+    slope, start = np.polyfit(there, least, 1, w=1 / np.maximum(least, 1e-3))
+    floor = 0.05 * float(least.mean())
+    return float(np.log(max(start, floor))), float(np.log(max(start + slope, floor)))
 
 
 def _smallest(loss: Callable[[Array], float], start: tuple[float, ...]) -> tuple[Array, float]:

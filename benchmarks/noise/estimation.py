@@ -1,0 +1,96 @@
+"""Noise found in a picture alone, beside the truth.
+
+    python benchmarks/noise/estimation.py [levels] [photons] [--count 2] [--quality fast]
+
+levels: white noise of 0 to 50 on training photographs, ours beside the finest wavelets (scikit-image's
+`estimate_sigma`). photons: gain and read noise on the paper's five images and every 4th of BSD68, and what it costs to
+denoise by them instead of by the true ones. Writes benchmarks/results/noise_levels.csv and noise_photons.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from pictures import common, reported
+from skimage.restoration import estimate_sigma as finest_wavelets
+
+import cosparse
+
+SIGMAS = (0, 2, 5, 10, 15, 25, 50)
+PHOTONS = ((1.0, 5.0), (2.0, 10.0), (4.0, 10.0), (8.0, 15.0))  # gain and read noise of values on 0..255
+
+
+def levels(count: int | None) -> None:
+    images = common.validation_images(every=8, first=3)[:count]
+    rows = []
+    for sigma in SIGMAS:
+        noisy = [common.add_noise(image, sigma, seed) for seed, image in enumerate(images)]
+        for method, estimate in {
+            "finest wavelets": finest_wavelets,
+            "flat blocks": lambda image: cosparse.estimate_noise(image, "gaussian", data_range=255).sigma,
+        }.items():
+            errors = np.array([estimate(image) for image in noisy]) - sigma
+            rows.append({
+                "sigma": sigma, "method": method, "images": len(images), "bias": f"{errors.mean():.3f}",
+                "rms_error": f"{np.sqrt(np.mean(errors**2)):.3f}", "least": f"{errors.min():.3f}",
+                "largest": f"{errors.max():.3f}",
+            })  # fmt: skip
+            print(*rows[-1].values(), flush=True)
+    print(common.write_csv("noise_levels", rows))
+
+
+def photons(count: int | None, quality: str) -> None:
+    rows = []
+    for gain, read in PHOTONS:
+        for seed, (name, image) in enumerate(reported(count).items()):
+            truth = cosparse.PoissonGaussian(gain, read)
+            noisy = truth.sample(image, seed)
+            found = cosparse.estimate_noise(noisy, "poisson-gaussian", data_range=255)
+            chosen = type(cosparse.estimate_noise(noisy, data_range=255)).__name__
+            reached = [
+                cosparse.psnr(image, cosparse.denoise(noisy, noise=noise, **about), data_range=255)
+                for about in [{"data_range": 255.0, "quality": quality}]
+                for noise in (truth, found, None)
+            ]
+            gains = (
+                found if isinstance(found, cosparse.PoissonGaussian) else cosparse.PoissonGaussian(1e-9, found.sigma)
+            )
+            rows.append({
+                "gain": gain, "read": read, "image": name, "found_gain": f"{gains.gain:.3f}",
+                "found_read": f"{gains.read:.3f}", "found_offset": f"{gains.offset:.2f}", "chosen": chosen,
+                "confidence": f"{found.confidence:.2f}",
+                **{f"{way}_psnr": f"{v:.3f}" for way, v in zip(("true", "found", "auto"), reached, strict=True)},
+            })  # fmt: skip
+            print(*rows[-1].values(), flush=True)
+    for gain, read in PHOTONS:
+        of = [row for row in rows if (row["gain"], row["read"]) == (gain, read)]
+        errors = {
+            f"found_{name}": np.mean([abs(float(row[f"found_{name}"]) / row[name] - 1) for row in of])
+            for name in ("gain", "read")
+        }
+        cost = [
+            np.mean([float(row["true_psnr"]) - float(row[f"{way}_psnr"]) for row in of]) for way in ("found", "auto")
+        ]
+        print(
+            f"gain {gain}, read {read}: gain off by {errors['found_gain']:.1%}, read noise by "
+            f"{errors['found_read']:.1%}; {cost[0]:.3f} dB below the true ones, {cost[1]:.3f} with nothing given"
+        )
+    print(common.write_csv("noise_photons", rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", default=["levels", "photons"])
+    parser.add_argument("--count", type=int, help="take only the first so many pictures")
+    parser.add_argument("--quality", default="fast", help="of the denoising")
+    given = parser.parse_args()
+    common.need_data()
+    if "levels" in given.what:
+        levels(given.count)
+    if "photons" in given.what:
+        photons(given.count, given.quality)
+
+
+if __name__ == "__main__":
+    main()
