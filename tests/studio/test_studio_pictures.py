@@ -31,6 +31,7 @@ def example(page, title: str) -> None:
 
 def test_desktop(browse, shoot):
     page = browse()
+    page.set_default_timeout(600_000)
     shoot(page, "start")
     example(page, "A cat")
     damage(page, "noise")
@@ -40,7 +41,7 @@ def test_desktop(browse, shoot):
     page.locator("#figures a.download").wait_for()
     shoot(page, "denoise")
     page.get_by_role("tab", name="Look inside").click()
-    page.locator("#inside-energy svg").wait_for()
+    page.locator("#inside-map img").last.wait_for()
     shoot(page, "inside", full_page=True)
     page.get_by_role("tab", name="Repair").click()
     example(page, "A cup of coffee")
@@ -111,7 +112,7 @@ def test_learn(browse, shoot, scheme):
         repair(page)
         shoot(page, "dark")
         page.get_by_role("tab", name="Look inside").click()
-        page.locator("#inside-energy svg").wait_for()
+        page.locator("#inside-map img").last.wait_for()
         shoot(page, "inside-dark", full_page=True)
 
 
