@@ -3,8 +3,9 @@
     python benchmarks/grouping.py [--operator staged] [--every 20] [--sigma 25] [--missing 50]
 
 For every noise level (or share of missing pixels) and quality: dB of the energy's minimiser, or of trained steps, alone
-and after the pass over groups of similar patches; of missing pixels also after the trained steps that follow it. For denoising with `balanced`, also what other patches, groups and
-windows would give. Writes its rows of benchmarks/results/grouping.csv and prints the table of docs/grouping.md.
+and after the pass over groups of similar patches; of missing pixels also after the trained steps that follow it. For
+denoising with `balanced`, also what other patches, groups and windows would give. Writes its rows of
+benchmarks/results/grouping.csv and prints the table of docs/grouping.md.
 """
 
 from __future__ import annotations
@@ -101,9 +102,11 @@ def table(rows: list[dict]) -> list[str]:
     """Markdown: without and with the pass, by quality."""
     lines = ["| | " + " | ".join(QUALITIES) + " |", "|---|" + "---|" * len(QUALITIES)]
     for problem in dict.fromkeys(row["problem"] for row in rows):
-        found = {quality: [row["psnr"] for row in rows if (row["problem"], row["quality"]) == (problem, quality)][: 3 if "missing" in problem else 2]
-                 for quality in QUALITIES}  # fmt: skip
-        entries = [" → ".join(f"{psnr:.2f}" for psnr in steps) for steps in found.values()]
+        kinds = 3 if "missing" in problem else 2
+        chosen = {
+            q: [row["psnr"] for row in rows if (row["problem"], row["quality"]) == (problem, q)] for q in QUALITIES
+        }
+        entries = [" → ".join(f"{psnr:.2f}" for psnr in steps[:kinds]) for steps in chosen.values()]
         lines.append(f"| {problem} | " + " | ".join(entries) + " |")
     return lines
 

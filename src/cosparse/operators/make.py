@@ -49,7 +49,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Refinement:
-    """The arguments of refine_operator; of a staged operator, also those of its steps for "fast", to deblock, to inpaint.
+    """The arguments of refine_operator; of a staged operator, those of its other steps too.
 
     `rougher`, if there is any, are those of a second run, from what the first ended with. Of the images, number
     `held_out` and every twentieth after it in the order of names are held out.

@@ -22,7 +22,7 @@ def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> C
     """A crop with a known answer.
 
     Inpainting drops 50 to 90 % of the pixels, without noise 15 to 95 %; upscaling is by 3. Both add noise of sigma, as
-    the repair expects it. Deblocking compresses by the standard's tables, times what makes them as coarse as sigma says.
+    the repair expects it. Deblocking compresses by the standard's tables, made as coarse as sigma says.
     """
     if task == "deblock":
         height, width = (side // 8 * 8 for side in truth.shape)

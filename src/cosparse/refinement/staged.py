@@ -75,7 +75,7 @@ class StagedParameters:
     def of(cls, operator: AnalysisOperator, stages: int, pools: int, task: str = "denoise") -> StagedParameters:
         """Where training starts: steps of this size that the operator has, or new ones with its atoms in each."""
         basis = zero_mean_basis(operator.patch_shape)
-        # To denoise, only what was trained for any quality; to deblock, whatever there is; a correction is like neither.
+        # To deblock, whatever there is; what denoises, and what corrects, starts from its like.
         names = (task, *operator.steps) if task == "deblock" else (task,)
         there = (operator.steps[name] for name in names if name in operator.steps)
         steps = next((one for one in there if (len(one), one.pools.shape[1]) == (stages, pools)), None)
