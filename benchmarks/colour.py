@@ -114,8 +114,6 @@ def report() -> None:
             truth, name = picture(file, 256), file.split(".")[0]
             noisy = add_noise(truth, sigma)
             results = [psnr(truth, denoised(noisy, sigma, quality)) for quality in QUALITIES]
-            with numbers(AS_LUMA):
-                results += [psnr(truth, denoised(noisy, sigma, quality)) for quality in QUALITIES]
             found.append([*results, bm3d_rgb(truth, sigma, name)])
             rows.append(line(sigma, name, found[-1]))
         rows.append(line(sigma, "mean", np.mean(found, axis=0)))
@@ -123,7 +121,7 @@ def report() -> None:
 
 
 def line(sigma: float, name: str, found: Any) -> dict[str, Any]:
-    columns = (*QUALITIES, *(f"{quality}, chroma as luma" for quality in QUALITIES), "bm3d_rgb")
+    columns = (*QUALITIES, "bm3d_rgb")
     row = {"sigma": sigma, "picture": name, **{key: f"{db:.3f}" for key, db in zip(columns, found, strict=True)}}
     print(*row.values(), flush=True)
     return row
