@@ -9,8 +9,8 @@ the curve shows what it has reached after some of its iterations.
 
     python benchmarks/tune.py check
 
-runs the commands of all rows again and prints their dB beside those recorded. With --record, either writes into the row
-with that command what the table's own numbers have reached.
+runs the commands of all its rows again and prints their dB beside those recorded. With --record, either writes into the
+row with that command what the table's own numbers have reached.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def record(command: str, reached: float) -> None:
 def check(write: bool) -> None:
     """Every row's command again, with the table's numbers only."""
     parts = (part for part in stages.TABLE.values() if isinstance(part, dict) and "command" in part)
-    for row in (*stages.TABLE["plan"], *parts):
+    for row in (row for row in (*stages.TABLE["plan"], *parts) if "tune.py" in row["command"]):
         args = parser().parse_args(shlex.split(row["command"])[2:])
         now = reached(args, chosen(args))[0]
         print(f"{now:.3f} dB, recorded {row['db']:.3f}: {row['command']}", flush=True)
