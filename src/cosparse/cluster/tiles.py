@@ -17,7 +17,7 @@ from cosparse.cluster.connection import on_worker
 from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
 from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
-from cosparse.noise import Map
+from cosparse.noise import Map, PoissonGaussian
 from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.noise_level import largest_level
 from cosparse.reconstruction.planes import open_image, refuse_far
@@ -199,6 +199,8 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     # A trained step looks exactly as far as a patch reaches.
     looks = max(task.reach * max(patch), len(problem.steps) * (max(patch) - 1))
     pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
+    if isinstance(work.options.get("noise"), PoissonGaussian) and problem.measure is not None:
+        pixels += work.factor * TASKS["denoise"].reach * max(patch)  # its variances are those of a denoised estimate
     # Similar patches from further off count for little.
     more = 2 * second.passes * second.size if second else 0
     reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
