@@ -212,6 +212,8 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     # A trained step looks exactly as far as a patch reaches; at half the size further, but what is there counts little.
     looks = max(task.reach * max(patch), max(len(problem.steps) for problem in problems) * (max(patch) - 1))
     pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
+    if isinstance(work.options.get("noise"), PoissonGaussian) and problems[0].measure is not None:
+        pixels += work.factor * TASKS["denoise"].reach * max(patch)  # its variances are those of a denoised estimate
     # Similar patches from further off count for little; the steps of a correction look less far than they do.
     more = 2 * second.passes * second.size if second else 0
     reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
