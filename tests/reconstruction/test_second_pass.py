@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from skimage.data import brick, coffee, gravel
 
-from cosparse import denoise, inpaint, psnr
+from cosparse import Correlated, Map, denoise, inpaint, psnr
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.second_pass import filter_groups
 from cosparse.reconstruction.stages import GROUPING, QUALITIES
@@ -63,6 +63,21 @@ def test_gaps_gain_too(quality, sigma, kind):
     assert psnr(truth, twice, data_range=255) > psnr(truth, once, data_range=255) + 0.05
     if sigma == 0:
         np.testing.assert_array_equal(twice[~mask], truth[~mask])
+
+
+def test_a_kind_of_noise_is_worth_knowing():
+    """A level for every pixel, and what neighbours share: both are told to the groups, and both help."""
+    truth = brick()[:96, :96].astype(np.float32)
+    rng, rule = np.random.default_rng(0), GROUPING["steps"]["balanced"]
+    pilot = truth + rng.normal(0, 6, truth.shape).astype(np.float32)
+    levels = np.linspace(4, 50, 96) * np.ones((96, 1))
+    streaks = Correlated(30, kernel=np.ones((1, 9)))
+    for noise, sigma in ((Map(levels), float(np.sqrt(np.mean(levels**2)))), (streaks, 30.0)):
+        channel = Channel(noise.sample(truth, rng=1).astype(np.float32))
+        single, known = (
+            filter_groups([channel], [pilot], sigma, rule, lambda *_: False, noise=kind)[0] for kind in (None, noise)
+        )
+        assert psnr(truth, known, data_range=255) > psnr(truth, single, data_range=255) + 0.3
 
 
 def test_what_no_patch_can_know_stays_as_it_was():

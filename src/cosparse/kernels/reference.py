@@ -291,7 +291,7 @@ def pooled_reverse(
     )
 
 
-EVEN = 4.0  # variances that differ by no more than this within a group are taken for one
+EVEN = 64.0  # variances that differ by no more than this within a group are taken for one
 CHESSBOARD = 8  # patches of this size or more are compared by every second pixel, like a chessboard's white fields
 
 
