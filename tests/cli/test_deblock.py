@@ -84,6 +84,9 @@ def test_misuse(run):
     save("a.jpg", GREY)
     run("deblock", "a.jpg", "b.png", "--jpeg-quality", 0, code=2)
     assert "--jpeg-quality" in run.err
+    Image.fromarray(COLOUR).convert("CMYK").save("print.jpg")
+    run("deblock", "print.jpg", "b.png", code=1)
+    assert "print.jpg: is a CMYK image; convert it to RGB first" in run.err
     write_image("a.tif", GREY)
     run("deblock", "a.tif", "b.tif", "--jpeg-quality", 15, "--tile", 64, code=1)
     assert "deblock: a JPEG is no file of tiles" in run.err

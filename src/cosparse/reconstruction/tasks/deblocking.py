@@ -63,7 +63,7 @@ def deblock(
     weight : float, optional
         lambda, a factor on the operator's own weights. Asks for the energy.
     quality : {"fast", "balanced", "best"}
-        How much effort.
+        How much effort; the trained steps are the same for all.
     noise : None
         The tables say it all: any other noise is for :func:`denoise`, afterwards.
     bounds : "auto", None or (low, high)
