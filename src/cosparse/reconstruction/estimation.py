@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -85,7 +86,10 @@ def estimate_noise(
     if model not in get_args(Model):
         raise ValueError(f"model: expected one of {', '.join(get_args(Model))}, got {model!r}")
     pages, caller = open_image(image, data_range, channel_axis, alpha=alpha)
-    return _in_units(_common([page_noise(page, model) for page in pages], caller), caller)
+    found = [page_noise(page, model) for page in pages]
+    if len({type(noise) for noise in found}) > 1:
+        found = [page_noise(page, "gaussian") for page in pages]
+    return _in_units(_common(found, caller), caller)
 
 
 def blocks_noise(tiles: ArrayLike, model: Model, data_range: float, channel_axis: int | None) -> Noise:
@@ -270,7 +274,7 @@ def _window_level(window: NDArray[np.float32]) -> Level:
 
 
 def _common(found: list[Noise], caller: Caller) -> Noise:
-    """One model for all pages: maps or photon noise if all have it, else the mean level."""
+    """One noise for all pages, which are of one kind: maps side by side, the mean of anything else."""
     if len(found) == 1:
         return found[0]
     confidence = float(np.mean([noise.confidence for noise in found])) if found else 0.0
@@ -286,15 +290,7 @@ def _common(found: list[Noise], caller: Caller) -> Noise:
             np.mean([np.asarray(getattr(one, name)) for one in photons], axis=0) for name in ("gain", "read", "offset")
         )
         return PoissonGaussian(gain, read, offset, confidence=confidence)
-    levels = [typical_level(noise) for noise in found]
-    return Gaussian(float(np.mean(levels)) if levels else 0.0, confidence=confidence)
-
-
-def typical_level(noise: Noise) -> float:
-    """One number for a page's noise, on 0..255: the root of its mean variance."""
-    if isinstance(noise, Map):
-        return float(np.sqrt(np.mean(noise.sigma**2, dtype=float)))
-    if isinstance(noise, PoissonGaussian):
-        return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
-    assert isinstance(noise, Gaussian | Correlated)
-    return noise.sigma
+    first = found[0] if found else Gaussian(0.0)
+    assert isinstance(first, Gaussian | Correlated)
+    levels = [noise.sigma for noise in found if isinstance(noise, Gaussian | Correlated)]
+    return replace(first, sigma=float(np.mean(levels or [0.0])), confidence=confidence)

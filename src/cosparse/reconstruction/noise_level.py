@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.noise import Gaussian, Map, Noise, level
-from cosparse.reconstruction.estimation import Model, page_noise, typical_level
+from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level
+from cosparse.reconstruction.estimation import Model, page_noise
 from cosparse.reconstruction.planes import Caller, Pages, open_image
-
-__all__ = ["estimate_sigma", "page_noises", "stated_noise", "typical_level"]
 
 
 def estimate_sigma(
@@ -71,6 +69,16 @@ def _laid_out(sigma: NDArray[np.float32], working: Pages, caller: Caller) -> NDA
             f"{working.shape[1:3]}; got {sigma.shape}"
         )
     return caller.paged(sigma)
+
+
+def typical_level(noise: Noise) -> float:
+    """One number for a page's noise, on 0..255: the root of its mean variance."""
+    if isinstance(noise, Map):
+        return float(np.sqrt(np.mean(noise.sigma**2, dtype=float)))
+    if isinstance(noise, PoissonGaussian):
+        return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
+    assert isinstance(noise, Gaussian | Correlated)
+    return noise.sigma
 
 
 def stated_noise(sigma: object, noise: Noise | None) -> Noise | None:
