@@ -28,9 +28,10 @@ Model = Literal["auto", "gaussian", "poisson-gaussian", "map", "correlated"]
 Array = NDArray[Any]
 
 SMALL = 24  # pixels: of a narrower picture the finest wavelets must do
+FLATTER = 0.05  # of all blocks: if these have surely less of low frequencies than others, it is no noise
 CLASSES = 6  # of brightness, each with a noise of its own
 DIFFERENT = 1.5  # times the noise of all blocks together: from here on that of the classes counts
-COLOURED = 1.3  # times the noise of the finest band: from here on lower ones are taken to be noisier
+COLOURED = 1.2  # times the noise of the finest band: from here on lower ones are taken to be noisier
 LEAST = 2.0  # of 255: less noise of low frequencies than this is left in; shadings of clean pictures look like it
 STRONGER = 1.2  # times its strongest band: the white noise that removes coloured noise best, on training photographs
 ALIKE = 1.3  # times: opponents whose noise differs by less have the same
@@ -145,6 +146,9 @@ def _levels(found: NDArray[np.float32]) -> list[Level]:
     """Of every band, from low frequencies to high ones."""
     energies = band_energies(found)
     levels = [band_level(energies, band) for band in range(len(BANDS))]
+    flattest = band_level(energies, 0, FLATTER)
+    if flattest.at_most() < levels[0].surely():  # texture: the flatter a block, the less there is
+        levels[0] = flattest
     classes = _by_brightness(found[:, 0, 0], energies)
     if classes.sigma > max(DIFFERENT * levels[-1].sigma, LEAST):
         levels[-1] = classes
