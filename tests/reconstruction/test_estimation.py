@@ -36,6 +36,7 @@ def test_white_noise_is_found_under_texture(name, sigma):
     assert found.confidence > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grass", "gravel", "brick", "chelsea"])
 def test_texture_is_not_taken_for_noise(name):
     """Fur, stones and grass stay as they are: 45 dB and more of a clean picture are kept."""
@@ -66,6 +67,7 @@ def test_noise_that_was_enlarged():
     assert 18 < found.sigma < 32
 
 
+@pytest.mark.slow
 def test_photon_noise_is_told_from_white_noise():
     clean = data.camera()[60:316, 60:316].astype(float)
     found = estimate_noise(PoissonGaussian(4.0, 6.0).sample(clean, 0), data_range=255)
@@ -113,6 +115,7 @@ def test_the_same_every_time_and_from_the_blocks_alone():
     assert blocks_noise(mosaic(noisy), "auto", 255.0, None).sigma == first.sigma
 
 
+@pytest.mark.slow
 def test_pages_share_a_noise():
     pages = np.stack([PLAIN + noise(PLAIN.shape, 8), PLAIN[::-1] + noise(PLAIN.shape, 8)[::-1]])
     assert estimate_noise(pages, data_range=255).sigma == pytest.approx(8, rel=0.06)
@@ -133,6 +136,7 @@ def test_pictures_of_any_size_and_constants(shape, model):
         assert rough.variance(np.full(shape, 0.5)).mean() ** 0.5 == pytest.approx(0.1, rel=0.35)
 
 
+@pytest.mark.slow
 def test_denoise_uses_what_is_found():
     clean = data.camera()[60:316, 60:316].astype(float)
     counts = PoissonGaussian(8.0, 3.0).sample(clean, 0)

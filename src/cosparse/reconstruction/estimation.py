@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, root_mean_square
+from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian
 from cosparse.reconstruction.flat_blocks import (
     BANDS,
     FEWEST,
@@ -27,9 +28,10 @@ Model = Literal["auto", "gaussian", "poisson-gaussian", "map", "correlated"]
 Array = NDArray[Any]
 
 SMALL = 24  # pixels: of a narrower picture the finest wavelets must do
+FLATTER = 0.05  # of all blocks: if these have surely less of low frequencies than others, it is no noise
 CLASSES = 6  # of brightness, each with a noise of its own
 DIFFERENT = 1.5  # times the noise of all blocks together: from here on that of the classes counts
-COLOURED = 1.3  # times the noise of the finest band: from here on lower ones are taken to be noisier
+COLOURED = 1.2  # times the noise of the finest band: from here on lower ones are taken to be noisier
 LEAST = 2.0  # of 255: less noise of low frequencies than this is left in; shadings of clean pictures look like it
 STRONGER = 1.2  # times its strongest band: the white noise that removes coloured noise best, on training photographs
 ALIKE = 1.3  # times: opponents whose noise differs by less have the same
@@ -85,7 +87,10 @@ def estimate_noise(
     if model not in get_args(Model):
         raise ValueError(f"model: expected one of {', '.join(get_args(Model))}, got {model!r}")
     pages, caller = open_image(image, data_range, channel_axis, alpha=alpha)
-    return _in_units(_common([page_noise(page, model) for page in pages], caller), caller)
+    found = [page_noise(page, model) for page in pages]
+    if len({type(noise) for noise in found}) > 1:
+        found = [page_noise(page, "gaussian") for page in pages]
+    return _in_units(_common(found, caller), caller)
 
 
 def blocks_noise(tiles: ArrayLike, model: Model, data_range: float, channel_axis: int | None) -> Noise:
@@ -141,6 +146,9 @@ def _levels(found: NDArray[np.float32]) -> list[Level]:
     """Of every band, from low frequencies to high ones."""
     energies = band_energies(found)
     levels = [band_level(energies, band) for band in range(len(BANDS))]
+    flattest = band_level(energies, 0, FLATTER)
+    if flattest.at_most() < levels[0].surely():  # texture: the flatter a block, the less there is
+        levels[0] = flattest
     classes = _by_brightness(found[:, 0, 0], energies)
     if classes.sigma > max(DIFFERENT * levels[-1].sigma, LEAST):
         levels[-1] = classes
@@ -270,7 +278,7 @@ def _window_level(window: NDArray[np.float32]) -> Level:
 
 
 def _common(found: list[Noise], caller: Caller) -> Noise:
-    """One model for all pages: maps or photon noise if all have it, else the mean level."""
+    """One noise for all pages, which are of one kind: maps side by side, the mean of anything else."""
     if len(found) == 1:
         return found[0]
     confidence = float(np.mean([noise.confidence for noise in found])) if found else 0.0
@@ -286,15 +294,7 @@ def _common(found: list[Noise], caller: Caller) -> Noise:
             np.mean([np.asarray(getattr(one, name)) for one in photons], axis=0) for name in ("gain", "read", "offset")
         )
         return PoissonGaussian(gain, read, offset, confidence=confidence)
-    levels = [typical_level(noise) for noise in found]
-    return Gaussian(float(np.mean(levels)) if levels else 0.0, confidence=confidence)
-
-
-def typical_level(noise: Noise) -> float:
-    """One number for a page's noise, on 0..255: the root of its mean variance."""
-    if isinstance(noise, Map):
-        return float(root_mean_square(noise.sigma if noise.typical is None else np.asarray(noise.typical)))
-    if isinstance(noise, PoissonGaussian):
-        return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
-    assert isinstance(noise, Gaussian | Correlated)
-    return noise.sigma
+    first = found[0] if found else Gaussian(0.0)
+    assert isinstance(first, Gaussian | Correlated)
+    levels = [noise.sigma for noise in found if isinstance(noise, Gaussian | Correlated)]
+    return replace(first, sigma=float(np.mean(levels or [0.0])), confidence=confidence)

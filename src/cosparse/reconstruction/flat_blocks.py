@@ -52,6 +52,10 @@ class Level:
         """What it is at least."""
         return max(self.sigma - errors * self.error, 0.0)
 
+    def at_most(self, errors: float = 1.5) -> float:
+        """What it is at most."""
+        return self.sigma + errors * self.error
+
 
 def sampled(side: int) -> NDArray[np.intp]:
     """The rows, or columns, of which blocks are made: eight for each, some of them more than once."""

@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.jpeg import Jpeg
-from cosparse.noise import Correlated, Gaussian, Map, Noise, level, root_mean_square
-from cosparse.reconstruction.estimation import Model, page_noise, typical_level
+from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian, level, root_mean_square
+from cosparse.reconstruction.estimation import Model, page_noise
 from cosparse.reconstruction.intervals import level_of
 from cosparse.reconstruction.planes import Caller, Pages, open_image
-
-__all__ = ["estimate_sigma", "largest_level", "page_noises", "stated_noise", "typical_level"]
 
 LEAST, MOST = 0.01, 1000.0  # on 0..255: levels of a map are taken to lie between these, which are as good as 0 and ∞
 
@@ -85,6 +83,16 @@ def _laid_out(sigma: NDArray[np.float32], working: Pages, caller: Caller) -> NDA
             f"{working.shape[1:3]}; got {sigma.shape}"
         )
     return caller.paged(sigma)
+
+
+def typical_level(noise: Noise) -> float:
+    """One number for a page's noise, on 0..255: the root of its mean variance."""
+    if isinstance(noise, Map):
+        return float(root_mean_square(noise.sigma if noise.typical is None else np.asarray(noise.typical)))
+    if isinstance(noise, PoissonGaussian):
+        return float(np.sqrt(noise.variance(np.full(np.shape(noise.gain), 127.5)).mean()))
+    assert isinstance(noise, Gaussian | Correlated)
+    return noise.sigma
 
 
 def largest_level(noise: Noise) -> float:

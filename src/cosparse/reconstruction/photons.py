@@ -45,11 +45,13 @@ class VarianceLine:
     def parameters(self) -> tuple[float, float, float]:
         """Gain, read noise and offset.
 
-        A line that meets zero at a brightness is of a sensor with that offset; of others the offset is 0, or the
-        darkest there is, below which nothing is known.
+        A line that meets zero at a brightness is of a sensor with that offset; so is one of a picture that was shifted
+        far below zero. Of others the offset is 0.
         """
-        offset = max(min(self.darkest, 0.0), -self.intercept / self.gain if self.gain > 0 else 0.0)
-        return self.gain, max(self.intercept + self.gain * offset, 0.0) ** 0.5, offset
+        read = max(self.intercept, 0.0) ** 0.5
+        if self.gain > 0 and (self.intercept < 0 or self.darkest < -read):
+            return self.gain, 0.0, -self.intercept / self.gain
+        return self.gain, read, 0.0
 
 
 def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, np.inf)) -> VarianceLine | None:
