@@ -98,16 +98,17 @@ class NoiseControls:
         if session.noise_map is not None and session.noise_map.sigma.shape != source.shape:
             session.noise_map, update[self.map] = None, ""
         if source.damage is None:
-            update |= self._photons(seen.photons, source.picture.data_range)
+            update |= self._photons(seen.noise, source.picture.data_range)
         return update
 
     def told(self, session: Session) -> str:
         """What was estimated, for the line above the picture."""
         return f"Noise: {noise_seen.in_words(session.estimate)}" if session.estimate else ""
 
-    def _photons(self, found: PoissonGaussian | None, white: float) -> Update:
+    def _photons(self, noise: Noise, white: float) -> Update:
         """The numbers to begin with, in the picture's own values: as estimated, or a photon a grey level of 255."""
-        own = (found or PoissonGaussian(1.0)).scaled(white / 255)
+        begin = noise if isinstance(noise, PoissonGaussian) else PoissonGaussian(1.0)
+        own = begin.scaled(white / 255)
         gain, read, offset = (float(f"{np.mean(one):.4g}") for one in (own.gain, own.read, own.offset))
         return {self.gain: gain, self.read: read, self.offset: offset, self.units: _units(white)}
 

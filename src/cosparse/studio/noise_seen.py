@@ -18,6 +18,7 @@ BLOCK = 128  # pixels of a side: a whole number of JPEG's blocks
 SMALL = 20_000  # pixels of the drawn map
 LEVELS = 14  # of brightness
 ENOUGH = 150  # differences, for a dot
+UNSURE = 0.4  # a confidence below which an estimate is a guess
 CHANNELS = {1: ("",), 3: ("red", "green", "blue")}
 
 
@@ -44,7 +45,6 @@ class Estimate:
     noise: Noise
     dots: tuple[Dots, ...]
     levels: Array
-    photons: PoissonGaussian | None = None  # what fits, if the noise grows with brightness
 
     @property
     def level(self) -> float:
@@ -63,10 +63,11 @@ def look(source: Source) -> Estimate:
     planes = [some] if some.ndim == 2 else [some[..., c] for c in range(some.shape[-1])]
     names = CHANNELS.get(len(planes), ("",) * len(planes))
     marks = tuple(dots(plane, name) for plane, name in zip(planes, names, strict=True))
-    photons: Noise = noise
-    if marks and all(one.rising for one in marks) and not isinstance(noise, PoissonGaussian):
+    if isinstance(noise, Gaussian) and marks and all(one.rising for one in marks):
+        # The estimate asks for more evidence than the eye: taken for one level, bright parts would keep their noise.
         photons = cosparse.estimate_noise(work, "poisson-gaussian", data_range=255.0, channel_axis=axis)
-    return Estimate(noise, marks, _levels(noise, work), photons if isinstance(photons, PoissonGaussian) else None)
+        noise = photons if photons.confidence > UNSURE else noise
+    return Estimate(noise, marks, _levels(noise, work))
 
 
 def _levels(noise: Noise, work: Array) -> Array:
@@ -134,8 +135,6 @@ def in_words(seen: Estimate) -> str:
         said = f"differs over the picture: σ goes from {low:.1f} to {high:.1f}."
     elif isinstance(noise, Correlated):
         said = f"shared by neighbouring pixels, as after resizing or in a JPEG: σ = {seen.level:.1f}."
-    elif seen.photons is not None:
-        return f"taken for one level, σ = {seen.level:.1f} of 255. It seems to grow with brightness: try Photons, too."
     else:
         said = f"much the same everywhere: σ = {seen.level:.1f} of 255."
     return f"{said} {_sure(noise.confidence)}".strip()
@@ -145,7 +144,7 @@ def _sure(confidence: float) -> str:
     """How far to trust an estimate; nothing of what was stated."""
     if confidence >= 1:
         return ""
-    words = ((0.75, "This is quite sure."), (0.4, "This is fairly sure."))
+    words = ((0.75, "This is quite sure."), (UNSURE, "This is fairly sure."))
     unsure = "This is a guess: if the result is too smooth or still noisy, choose another kind."
     return next((said for least, said in words if confidence >= least), unsure)
 
