@@ -36,7 +36,7 @@ OTHERS = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=20, help="take every so many-th photograph; 20 were held out")
-    parser.add_argument("--sigma", nargs="+", type=float, default=[2, 5, 10, 15, 25, 50])
+    parser.add_argument("--sigma", nargs="*", type=float, default=[2, 5, 10, 15, 25, 50])
     parser.add_argument("--operator", choices=["default", "staged"], default="default")
     parser.add_argument("--missing", nargs="*", type=float, default=[20, 50, 80], help="percent, without noise")
     args = parser.parse_args()
