@@ -49,7 +49,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Refinement:
-    """The arguments of refine_operator; of a staged operator, also those of its steps for "fast" and to inpaint.
+    """The arguments of refine_operator; of a staged operator, also those of its steps for the quality "fast".
 
     Of the images, number `held_out` and every twentieth after it in the order of names are held out.
     """
@@ -57,7 +57,6 @@ class Refinement:
     start: str
     training: RefineKeywords
     fast: RefineKeywords | None = None
-    inpaint: RefineKeywords | None = None
     held_out: int = 7
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
 
@@ -73,10 +72,6 @@ RECIPES: dict[str, Recipe | Refinement] = {
         "default",
         {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 19_000, "batch": 8, "crop": 72, "validations": 38},
         {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
-        {
-            "task": "inpaint", "sigma": 0.0, "stages": 3, "pools": 32, "steps": 6500, "batch": 4, "crop": 120,
-            "validations": 26,
-        },
         held_out=9,
     ),
     "goal": Recipe(size=8, count=100_000, rows=128, learning=_log(kappa=4000, mu=0.2, iterations=500)),
@@ -123,15 +118,12 @@ def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[
     result = refine_operator(recipe.start, training, validation=held_out, checkpoint=checkpoint, **recipe.training)
     curve = ", ".join(f"{step}: {value:.3f}" for step, value in result.validations)
     story = f"dB on held-out photographs after steps {curve}; {result.dropped} crops dropped"
-    steps = dict(result.operator.steps)
-    for name, task, asked in (("denoise fast", "denoise", recipe.fast), ("inpaint", "inpaint", recipe.inpaint)):
-        if asked is None:
-            continue
-        beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.{name.split()[-1]}")
-        more = refine_operator(recipe.start, training, validation=held_out, checkpoint=beside, **asked)
-        steps[name] = more.operator.steps[task]
-        story += f"; {name}: {more.psnr:.3f}"
-    return dataclasses.replace(result.operator, steps=steps), story
+    if recipe.fast is None:
+        return result.operator, story
+    beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.fast")
+    fast = refine_operator(recipe.start, training, validation=held_out, checkpoint=beside, **recipe.fast)
+    steps = {**result.operator.steps, "denoise fast": fast.operator.steps["denoise"]}
+    return dataclasses.replace(result.operator, steps=steps), f"{story}; fast: {fast.psnr:.3f}"
 
 
 def main() -> None:
