@@ -3,7 +3,7 @@
     python benchmarks/grouping.py [--operator staged] [--every 20] [--sigma 25] [--missing 50]
 
 For every noise level (or share of missing pixels) and quality: dB of the energy's minimiser, or of trained steps, alone
-and after the pass over groups of similar patches; of missing pixels also after the trained steps that follow it. For
+and after the pass over groups of similar patches. For
 denoising with `balanced`, also what other patches, groups and windows would give. Writes its rows of
 benchmarks/results/grouping.csv and prints the table of docs/grouping.md.
 """
@@ -36,7 +36,7 @@ OTHERS = [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=20, help="take every so many-th photograph; 20 were held out")
-    parser.add_argument("--sigma", nargs="+", type=float, default=[2, 5, 10, 15, 25, 50])
+    parser.add_argument("--sigma", nargs="*", type=float, default=[2, 5, 10, 15, 25, 50])
     parser.add_argument("--operator", choices=["default", "staged"], default="default")
     parser.add_argument("--missing", nargs="*", type=float, default=[20, 50, 80], help="percent, without noise")
     args = parser.parse_args()
@@ -78,18 +78,15 @@ def main() -> None:
                     for plane, noisy in zip(planes, noisies, strict=True)
                 ]
             note(problem, "balanced", label(*setting, passes, alike), [plane[0] for plane in planes])
-    if not staged:
-        truths = validation_images(args.every, 9)  # its steps to inpaint have seen the others
     for percent in () if staged else args.missing:
         masks = [np.random.default_rng(i).random(truth.shape) < percent / 100 for i, truth in enumerate(truths)]
         for quality in QUALITIES:
-            groups = label(*vars(GROUPING["inpaint"][quality]).values())
-            for used, operator in (("none", "default"), (groups, "default"), (f"{groups}, trained steps", "staged")):
-                options = {"operator": operator, "quality": quality, "grouping": used != "none", "data_range": 255}
+            for second in (False, True):
                 results = [
-                    cosparse.inpaint(np.where(mask, 0, truth), mask, **options)
+                    cosparse.inpaint(np.where(mask, 0, truth), mask, quality=quality, grouping=second, data_range=255)
                     for truth, mask in zip(truths, masks, strict=True)
                 ]
+                used = label(*vars(GROUPING["inpaint"][quality]).values()) if second else "none"
                 note(f"{percent:g} % missing", quality, used, results)
     measured = {row["problem"] for row in rows}
     with (RESULTS / "grouping.csv").open(newline="") as file:
@@ -102,11 +99,10 @@ def table(rows: list[dict]) -> list[str]:
     """Markdown: without and with the pass, by quality."""
     lines = ["| | " + " | ".join(QUALITIES) + " |", "|---|" + "---|" * len(QUALITIES)]
     for problem in dict.fromkeys(row["problem"] for row in rows):
-        kinds = 3 if "missing" in problem else 2
         chosen = {
             q: [row["psnr"] for row in rows if (row["problem"], row["quality"]) == (problem, q)] for q in QUALITIES
         }
-        entries = [" → ".join(f"{psnr:.2f}" for psnr in steps[:kinds]) for steps in chosen.values()]
+        entries = [" → ".join(f"{psnr:.2f}" for psnr in steps[:2]) for steps in chosen.values()]
         lines.append(f"| {problem} | " + " | ".join(entries) + " |")
     return lines
 

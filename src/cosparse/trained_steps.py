@@ -63,6 +63,9 @@ class TrainedSteps:
     This is trained reaction-diffusion (Chen and Pock), with potentials over pools of atoms. It is a descent of no
     energy: what comes out is not the minimiser of anything.
 
+    Steps to inpaint are a correction of what the energy and the second pass give, which is their y; they change missing
+    pixels alone, and stand as they are at noise 25 whatever the mask.
+
     Attributes
     ----------
     atoms : (T, k, n) array

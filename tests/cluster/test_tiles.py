@@ -70,7 +70,7 @@ def cases(scene):
     blurred = (blurred / 255 + noisy(np.zeros(scene.shape), 0.01)).astype(np.float32)
     small = scene[:90, :130]
     yield "denoise", deep, cosparse.denoise(deep, channel_axis=-1), {}
-    yield "inpaint", scene, cosparse.inpaint(scene, gaps), {"mask": gaps}  # with the steps that follow its second pass
+    yield "inpaint", scene, cosparse.inpaint(scene, gaps), {"mask": gaps}
     yield "upscale", small, cosparse.upscale(small, 2, kernel="lanczos"), {"factor": 2, "kernel": "lanczos"}
     yield "deblur", blurred, cosparse.deblur(blurred, kernel), {"kernel": kernel}
 

@@ -59,7 +59,6 @@ class Refinement:
     training: RefineKeywords
     fast: RefineKeywords | None = None
     deblock: RefineKeywords | None = None
-    inpaint: RefineKeywords | None = None
     rougher: RefineKeywords | None = None
     held_out: int = 7
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
@@ -77,10 +76,6 @@ RECIPES: dict[str, Recipe | Refinement] = {
         {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 19_000, "batch": 8, "crop": 72, "validations": 38},
         {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
         {"task": "deblock", "sigma": (4.2, 18.6), "stages": 4, "pools": 32, "steps": 3500, "batch": 4, "crop": 96},
-        {
-            "task": "inpaint", "sigma": 0.0, "stages": 3, "pools": 32, "steps": 6500, "batch": 4, "crop": 120,
-            "validations": 26,
-        },
         {"rough": True, "steps": 9_000, "batch": 4, "crop": 128, "rate": 0.6, "validations": 36},
         held_out=9,
     ),
@@ -143,14 +138,12 @@ def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[
         fast = run(recipe.fast, ".fast")
         steps["denoise fast"] = fast.operator.steps["denoise"]
         story += f"; fast: {fast.psnr:.3f}"
-    for task, asked in (("deblock", recipe.deblock), ("inpaint", recipe.inpaint)):
-        if asked is not None:
-            beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.{task}")
-            start = dataclasses.replace(result.operator, steps=steps)
-            more = refine_operator(start, training, validation=held_out, checkpoint=beside, **asked)
-            steps[task] = more.operator.steps[task]
-            story += f"; {task}: {more.psnr:.3f}"
-    return dataclasses.replace(result.operator, steps=steps), story
+    operator = dataclasses.replace(result.operator, steps=steps)
+    if recipe.deblock is None:
+        return operator, story
+    beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.deblock")
+    both = refine_operator(operator, training, validation=held_out, checkpoint=beside, **recipe.deblock)
+    return both.operator, f"{story}; deblock: {both.psnr:.3f}"
 
 
 def main() -> None:
