@@ -54,7 +54,7 @@ _level = must("be a number that is not negative", lambda value: 0 <= value < flo
 Paths = Annotated[list[str], Argument(metavar="IN", show_default=False, hidden=True)]
 Output = Annotated[str | None, Option("--output", "-o", metavar="OUT", help="OUT; then all paths are IN.")]
 Operator = Annotated[str, Option(metavar="NAME|FILE", help="The prior to repair with.")]
-Weight = Annotated[float | None, _number("Factor on the operator's weights, instead of automatic.", _positive)]
+Weight = Annotated[float | None, _number("Factor on the operator's own weights.", _positive)]
 Level = Annotated[Quality, Option(metavar="fast|balanced|best", help="How much effort.")]
 Grouping = Annotated[bool, Option(help="Similar patches help each other (default).", show_default=False)]
 Format = Annotated[
@@ -66,16 +66,11 @@ Force = Annotated[bool, Option("--force", "-f", help="Replace files that exist."
 Json = Annotated[bool, Option("--json", help="Print one JSON line per file.")]
 Scheduler = Annotated[str | None, Option(metavar="ADDRESS", help="Of a Dask cluster; or: local.")]
 Tile = Annotated[int | None, Option(metavar="PIXELS", help="Repair by tiles: TIFF or zarr.", min=1)]
-Kind = Annotated[
-    str | None,
-    Option(
-        "--noise", metavar="KIND", help="gaussian:SIGMA, poisson:GAIN[:READ[:OFFSET]], map:FILE, correlated:SIGMA:FILE."
-    ),
-]
+Kind = Annotated[str | None, Option("--noise", metavar="KIND", help="poisson:GAIN[:READ], map:FILE: docs/noise.md.")]
 _strength = must("lie in 0..10", lambda value: 0 <= value <= 10)
-Luma = Annotated[float, _number("How much of the noise of brightness to remove; 1 is all.", _strength)]
-Chroma = Annotated[float, _number("And of colour.", _strength)]
-EstimatedSigma = Annotated[float | None, _number("Noise, on a scale of 0..255; estimated if left out.", _level)]
+Luma = Annotated[float, _number("Luma noise to remove, 0..2.", _strength)]
+Chroma = Annotated[float, _number("Chroma noise to remove.", _strength)]
+EstimatedSigma = Annotated[float | None, _number("Noise on 0..255; estimated if left out.", _level)]
 NoSigma = Annotated[float, _number("Noise to remove, on 0..255.", _level)]
 
 

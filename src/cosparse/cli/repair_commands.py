@@ -24,7 +24,7 @@ _factors = must("be 2, 3 or 4", {2, 3, 4}.__contains__)
 _borders = must("be replicate or periodic", {"replicate", "periodic"}.__contains__)
 
 Mask = Annotated[str, Option(metavar="MASK", help="What is missing: see above.", show_default=False)]
-Tolerance = Annotated[float, Option(metavar="0..255", help="How far a colour may be from '#rrggbb'.", callback=_near)]
+Tolerance = Annotated[float, Option(metavar="0..255", help="Of '#rrggbb'.", callback=_near)]
 Grow = Annotated[int, Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)]
 Factor = Annotated[int, Option(metavar="2|3|4", help="How many times larger.", callback=_factors)]
 Kernel = Annotated[str, Option(metavar="KERNEL", help="The blur: see above.", show_default=False)]
@@ -78,9 +78,8 @@ def inpaint(
 ) -> dict[str, Any]:
     """Fill in missing pixels: scratches, text, holes.
 
-    IN and OUT as for denoise. MASK: an image (white is missing) or a folder of
-    them, alpha (what is transparent), '#rrggbb' (what has been painted in that
-    colour), or nan (in float TIFF images).
+    IN and OUT as for denoise. MASK: an image (white is missing), a folder of
+    them, alpha (what is transparent), '#rrggbb' (what is painted so), or nan.
     """
     return {"mask": MaskOption(mask, tolerance, grow), "sigma": sigma, "grouping": grouping}
 
