@@ -13,8 +13,8 @@ import argparse
 import io
 
 import numpy as np
-from PIL import Image
 from pictures import common
+from PIL import Image
 
 import cosparse
 

@@ -21,7 +21,7 @@ from cosparse.reconstruction.flat_blocks import (
     mosaic,
     noise_level_of,
 )
-from cosparse.reconstruction.photons import VarianceLine, fit_line
+from cosparse.reconstruction.photons import VarianceLine, fit_line, rises
 from cosparse.reconstruction.planes import GAINS, OPPONENT, Caller, Plane, open_image
 
 Model = Literal["auto", "gaussian", "poisson-gaussian", "map", "correlated"]
@@ -38,6 +38,7 @@ ALIKE = 1.3  # times: opponents whose noise differs by less have the same
 PHOTONS = 0.025  # of the difference of bright and dark: photons are not looked for in less noise; shadings look so
 EVIDENCE = 60.0  # of the log likelihood: what photon noise must explain to be believed
 VARIES = 1.1  # times the noise of all blocks together, at least, is that of classes of brightness then
+BELIEVED = 0.4  # the confidence that photon noise must have if blocks alone do not show it
 RATIO = 1.6  # of the variances of bright and dark blocks, at least
 WINDOW = 32  # pixels of the windows that a map is found in
 
@@ -137,9 +138,13 @@ def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto") -> Noise:
         return Gaussian(level.sigma, confidence=_confidence(level))
     whole = [tiles] if tiles.ndim == 2 else list(np.moveaxis(tiles, -1, 0))
     lines = [fit_line(coefficients(part), cut_off(all_of_it)) for part, all_of_it in zip(colours, whole, strict=True)]
-    if model == "auto" and not (_of_photons(lines) and all(_varies(coefficients(part)) for part in colours)):
-        return Gaussian(level.sigma, confidence=_confidence(level))
-    return _photon_noise(lines, level)
+    found = _photon_noise(lines, level)
+    if model != "auto" or (_of_photons(lines) and all(_varies(coefficients(part)) for part in colours)):
+        return found
+    # Textured pictures may leave few flat blocks to tell by; there, variances that rise steadily are believed too.
+    if found.confidence > BELIEVED and all(rises(part) for part in whole):
+        return found
+    return Gaussian(level.sigma, confidence=_confidence(level))
 
 
 def _levels(found: NDArray[np.float32]) -> list[Level]:

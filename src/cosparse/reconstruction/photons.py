@@ -24,6 +24,8 @@ CLASSES = 10  # of brightness, in each of which the flattest blocks are taken
 FLAT = 0.3  # of the blocks of a class
 MOST = 2500  # blocks
 NEGLIGIBLE = 6.0  # of the log likelihood: what an intercept below zero must explain to be believed
+BRIGHTNESSES = 14  # classes of brightness
+ENOUGH = 150  # differences in one, for its variance to count
 SATURATION = 3.0  # deviations from an end where values are cut off: nearer blocks seem less noisy than they are
 
 
@@ -136,3 +138,38 @@ def _smallest(loss: Callable[[Array], float], start: tuple[float, ...]) -> tuple
     options = {"maxiter": 400, "xatol": 2e-3, "fatol": 0.02}
     found = minimize(loss, start, method="Nelder-Mead", options=options)
     return np.asarray(found.x), float(found.fun)
+
+
+def by_brightness(plane: Array) -> tuple[Array, Array]:
+    """How noise depends on brightness: so bright, and the variance there, of some classes of brightness on 0..255.
+
+    The diagonal differences of squares of 2x2 pixels, by the brightness of their block of 8x8. Of normal noise such a
+    difference, (a - b - c + d)/2, has the noise's own variance; what the picture shows mostly cancels in it, and the
+    median leaves out where it does not. Blocks that touch black or white, where values are cut off, do not count.
+
+    >>> flat = 100 + 5 * np.random.default_rng(0).standard_normal((64, 64))
+    >>> bool(abs(np.mean(by_brightness(flat)[1]) - 25) < 3)
+    True
+    """
+    tall, wide = (side // 8 for side in plane.shape)
+    blocks = np.asarray(plane[: 8 * tall, : 8 * wide], float).reshape(tall, 4, 2, wide, 4, 2)
+    differences = np.abs(np.diff(np.diff(blocks, axis=2), axis=5)) / 2
+    inside = (blocks.min(axis=(1, 2, 4, 5)) > 0.5) & (blocks.max(axis=(1, 2, 4, 5)) < 254.5)
+    each = differences.transpose(0, 3, 1, 4, 2, 5).reshape(tall, wide, 16)[inside]
+    bright = blocks.mean(axis=(1, 2, 4, 5))[inside]
+    level = np.minimum((bright / 256 * BRIGHTNESSES).astype(int), BRIGHTNESSES - 1)
+    found = [
+        (float(bright[level == one].mean()), float(np.median(each[level == one]) / 0.6744897501960817) ** 2)
+        for one in range(BRIGHTNESSES)
+        if 16 * np.count_nonzero(level == one) >= ENOUGH
+    ]
+    brightness, variance = np.array(found, float).reshape(-1, 2).T
+    return brightness, variance
+
+
+def rises(plane: Array) -> bool:
+    """Whether the brighter the picture is, the noisier: by more than variances of one level scatter."""
+    brightness, variance = by_brightness(plane)
+    if len(variance) < 4 or not variance.max() > 2 * variance.min() > 0:
+        return False
+    return bool(np.corrcoef(brightness, variance)[0, 1] > 0.9)

@@ -6,36 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import cosparse
 from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian
+from cosparse.reconstruction.photons import by_brightness
 from cosparse.studio import chart
 from cosparse.studio.page_pictures import Array, Source, reduced, reduction
 
 PART = 1_000_000  # pixels that dots are drawn of: a large photograph must not keep the page waiting
 BLOCK = 128  # pixels of a side: a whole number of JPEG's blocks
 SMALL = 20_000  # pixels of the drawn map
-LEVELS = 14  # of brightness
-ENOUGH = 150  # differences, for a dot
 UNSURE = 0.4  # a confidence below which an estimate is a guess
 CHANNELS = {1: ("",), 3: ("red", "green", "blue")}
-
-
-@dataclass(frozen=True, eq=False)
-class Dots:
-    """Of one channel: the variance of the noise where the picture is so bright, both on 0..255."""
-
-    channel: str
-    brightness: NDArray[np.float64]
-    variance: NDArray[np.float64]
-
-    @property
-    def rising(self) -> bool:
-        """Whether the brighter the picture is, the noisier: by more than dots of one level scatter."""
-        if len(self.variance) < 4 or not self.variance.max() > 2 * self.variance.min() > 0:
-            return False
-        return bool(np.corrcoef(self.brightness, self.variance)[0, 1] > 0.9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +25,7 @@ class Estimate:
     """The noise on 0..255, how it depends on brightness, and its level over the picture, made small."""
 
     noise: Noise
-    dots: tuple[Dots, ...]
+    dots: tuple[tuple[str, Array, Array], ...]  # of every channel: its name, brightnesses and variances there
     levels: Array
 
     @property
@@ -62,11 +44,7 @@ def look(source: Source) -> Estimate:
     some = part(work)
     planes = [some] if some.ndim == 2 else [some[..., c] for c in range(some.shape[-1])]
     names = CHANNELS.get(len(planes), ("",) * len(planes))
-    marks = tuple(dots(plane, name) for plane, name in zip(planes, names, strict=True))
-    if isinstance(noise, Gaussian) and marks and all(one.rising for one in marks):
-        # The estimate asks for more evidence than the eye: taken for one level, bright parts would keep their noise.
-        photons = cosparse.estimate_noise(work, "poisson-gaussian", data_range=255.0, channel_axis=axis)
-        noise = photons if photons.confidence > UNSURE else noise
+    marks = tuple((name, *by_brightness(plane)) for plane, name in zip(planes, names, strict=True))
     return Estimate(noise, marks, _levels(noise, work))
 
 
@@ -89,32 +67,6 @@ def part(work: Array) -> Array:
     skip = reduction(work.shape[0] * work.shape[1], PART)
     rows, columns = (np.flatnonzero(np.arange(side) // BLOCK % skip == 0) for side in work.shape[:2])
     return work if skip == 1 else np.ascontiguousarray(work[rows[:, None], columns])
-
-
-def dots(plane: Array, channel: str = "") -> Dots:
-    """How the noise depends on brightness: the diagonal differences of squares of 2x2 pixels, by that of their 8x8.
-
-    Of normal noise such a difference, (a - b - c + d)/2, has the noise's own variance; what the picture shows mostly
-    cancels in it, and the median leaves out where it does not. Black and white that were cut off are not looked at.
-
-    >>> flat = 100 + 5 * np.random.default_rng(0).standard_normal((64, 64))
-    >>> bool(abs(np.mean(dots(flat).variance) - 25) < 3)
-    True
-    """
-    tall, wide = (side // 8 for side in plane.shape)
-    blocks = np.asarray(plane[: 8 * tall, : 8 * wide], float).reshape(tall, 4, 2, wide, 4, 2)
-    differences = np.abs(np.diff(np.diff(blocks, axis=2), axis=5)) / 2
-    inside = (blocks.min(axis=(1, 2, 4, 5)) > 0.5) & (blocks.max(axis=(1, 2, 4, 5)) < 254.5)
-    each = differences.transpose(0, 3, 1, 4, 2, 5).reshape(tall, wide, 16)[inside]
-    bright = blocks.mean(axis=(1, 2, 4, 5))[inside]
-    level = np.minimum((bright / 256 * LEVELS).astype(int), LEVELS - 1)
-    found = [
-        (float(bright[level == one].mean()), float(np.median(each[level == one]) / 0.6744897501960817) ** 2)
-        for one in range(LEVELS)
-        if 16 * np.count_nonzero(level == one) >= ENOUGH
-    ]
-    brightness, variance = np.array(found, float).reshape(-1, 2).T
-    return Dots(channel, brightness, variance)
 
 
 # -- said and drawn ------------------------------------------------------------------------------------
@@ -151,7 +103,7 @@ def _sure(confidence: float) -> str:
 
 def curve(seen: Estimate) -> str:
     """Dots of variance over brightness, and the line of the model, one for each channel where they differ."""
-    if not any(len(one.variance) for one in seen.dots):
+    if not any(len(variance) for _, _, variance in seen.dots):
         return ""
     across = np.linspace(0, 255, 52)
     lines = []
@@ -162,8 +114,7 @@ def curve(seen: Estimate) -> str:
         lines = [(name, across, ways[:, c]) for c, name in enumerate(names)]
     elif not isinstance(seen.noise, Map):
         lines = [("", across, np.full(len(across), seen.level**2))]
-    marks = [(one.channel, one.brightness, one.variance) for one in seen.dots]
-    svg = chart.scatter(marks, lines, x="brightness", y="variance")
+    svg = chart.scatter(list(seen.dots), lines, x="brightness", y="variance")
     return chart.captioned(svg, f"Dots: measured.{' Line: what is used.' * bool(lines)}")
 
 
