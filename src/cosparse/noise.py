@@ -50,6 +50,8 @@ class Gaussian(Noise):
     ----------
     sigma : float
         Its standard deviation, in the image's units.
+    confidence : float
+        How sure it is, 0 to 1: less than 1 of what was estimated.
 
     Examples
     --------
@@ -85,6 +87,8 @@ class Map(Noise):
     typical : float or array of one for each channel, optional
         Of a map that is part of a larger one, as that of a tile: the root mean square of the whole, so that tiles are
         repaired as the whole would be.
+    confidence : float
+        How sure it is, 0 to 1: less than 1 of what was estimated.
 
     Examples
     --------
@@ -141,6 +145,8 @@ class PoissonGaussian(Noise):
         The standard deviation of what the electronics add.
     offset : float or array
         The value of a pixel that no light falls on.
+    confidence : float
+        How sure it is, 0 to 1: less than 1 of what was estimated.
 
     References
     ----------
@@ -203,6 +209,8 @@ class Correlated(Noise):
         how much noise there is.
     kernel : array, optional
         Instead: what white noise was convolved with, up to a factor.
+    confidence : float
+        How sure it is, 0 to 1: less than 1 of what was estimated.
 
     Examples
     --------

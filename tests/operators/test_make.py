@@ -49,8 +49,9 @@ def test_small_ones_are_followed_to_the_end(photograph, tmp_path, monkeypatch):
     staged = make.RECIPES["staged"]
     few = {"steps": 1, "batch": 2, "crop": 24, "validations": 1, "pools": 2}
     short = dataclasses.replace(
-        staged, training=staged.training | few, fast=staged.fast | few, deblock=staged.deblock | few, held_out=1
-    )
+        staged, training=staged.training | few, fast=staged.fast | few, deblock=staged.deblock | few,
+        rougher={**few, "rough": True}, held_out=1,
+    )  # fmt: skip
     monkeypatch.setitem(make.RECIPES, "staged", short)
     learned, course = make.make("goal", tmp_path)
     assert learned.shape == (20, 16) and course.startswith("3 iterations")

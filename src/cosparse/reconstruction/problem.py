@@ -107,7 +107,11 @@ class Problem:
 
     def geometry(self) -> Euclidean:
         """Of the pixels: which may change, and in what unit each is measured, so that all converge alike."""
-        return Euclidean(self.free, None if self.noise is None else relative_variance(self.noise))
+        if self.noise is None:
+            return Euclidean(self.free)
+        unit = relative_variance(self.noise)
+        # Through a measurement pixels see the data of others, noisier or less so: half of the way is better there.
+        return Euclidean(self.free, unit if self.measure is None else np.sqrt(unit))
 
     def settings(self) -> list[Settings]:
         """Of every stage: its iterations, and where its first line search begins."""

@@ -66,6 +66,8 @@ def deblock(
         How much effort; the trained steps are the same for all.
     noise : None
         The tables say it all: any other noise is for :func:`denoise`, afterwards.
+    luma, chroma : float
+        As for other tasks; what the tables say of both is not changed by them.
     bounds : "auto", None or (low, high)
         Between which values the result lies, in the image's units, see :func:`denoise`.
     data_range : float, optional
