@@ -24,19 +24,19 @@ def as_jpeg(picture, quality):
 
 
 def cells():
-    """Photons of bright cells on a dark ground, counted by a 16-bit camera."""
-    light = 1.0 - data.cell()[200:456, 140:396] / 255.0
-    clean = 100 + 3000 * np.clip(light - 0.35, 0, None)
-    noise = cosparse.PoissonGaussian(gain=8.0, read=15.0, offset=100.0)
+    """Photons of bright nuclei on a dark ground (a stained slice, inverted), counted by a 16-bit camera."""
+    light = 1.0 - data.immunohistochemistry()[100:356, 100:356, 0] / 255.0
+    clean = 100 + 1900 * light**2
+    noise = cosparse.PoissonGaussian(gain=12.0, read=15.0, offset=100.0)
     noisy = noise.sample(clean, rng=0).clip(0, 65535).astype(np.uint16)
-    return clean, noisy, cosparse.denoise(noisy, data_range=2000.0), 2000.0
+    return clean, noisy, cosparse.denoise(noisy, data_range=2000.0), 1000.0
 
 
 def phone():
     """Linear light, photons and read noise through a Bayer mosaic, interpolated, with the usual gamma; then JPEG."""
     clean = data.chelsea()[20:276, 100:356]
     linear = (clean / 255.0) ** 2.2
-    noisy = cosparse.PoissonGaussian(gain=0.004, read=0.004).sample(linear, rng=1).clip(0, 1)
+    noisy = cosparse.PoissonGaussian(gain=0.012, read=0.01).sample(linear, rng=1).clip(0, 1)
     known = np.zeros(clean.shape)
     known[::2, ::2, 0] = known[1::2, 1::2, 2] = 1
     known[::2, 1::2, 1] = known[1::2, ::2, 1] = 1
@@ -44,8 +44,8 @@ def phone():
 
     size = (3, 3, 1)
     demosaiced = uniform_filter(noisy * known, size) / uniform_filter(known, size)
-    demosaiced = np.where(known > 0, noisy, demosaiced)
-    file = as_jpeg(np.rint(255 * demosaiced ** (1 / 2.2)).clip(0, 255).astype(np.uint8), 92)
+    demosaiced = np.where(known > 0, noisy, demosaiced).clip(0, 1)
+    file = as_jpeg(np.rint(255 * demosaiced ** (1 / 2.2)).astype(np.uint8), 92)
     noisy = np.asarray(file)
     return clean, noisy, cosparse.denoise(noisy, channel_axis=-1), 255.0
 

@@ -36,6 +36,7 @@ LEAST = 2.0  # of 255: less noise of low frequencies than this is left in; shadi
 STRONGER = 1.2  # times its strongest band: the white noise that removes coloured noise best, on training photographs
 ALIKE = 1.3  # times: opponents whose noise differs by less have the same
 PHOTONS = 0.025  # of the difference of bright and dark: photons are not looked for in less noise; shadings look so
+MANY = 225  # blocks, as of 64x64 pixels: of fewer, photons are not told from textures that happen to be bright
 EVIDENCE = 60.0  # of the log likelihood: what photon noise must explain to be believed
 VARIES = 1.1  # times the noise of all blocks together, at least, is that of classes of brightness then
 BELIEVED = 0.4  # the confidence that photon noise must have if blocks alone do not show it
@@ -134,7 +135,8 @@ def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto") -> Noise:
     levels = [_levels(coefficients(plane)) for plane in planes]
     level, white = _one_level(levels, rgb)
     dark, bright = np.quantile(blocks.mean(axis=(1, 2)), (0.1, 0.9))
-    if model == "gaussian" or (model == "auto" and not (white and level.sigma > PHOTONS * (bright - dark))):
+    enough = len(blocks) >= MANY and level.sigma > PHOTONS * (bright - dark)
+    if model == "gaussian" or (model == "auto" and not (white and enough)):
         return Gaussian(level.sigma, confidence=_confidence(level))
     whole = [tiles] if tiles.ndim == 2 else list(np.moveaxis(tiles, -1, 0))
     lines = [fit_line(coefficients(part), cut_off(all_of_it)) for part, all_of_it in zip(colours, whole, strict=True)]
