@@ -42,7 +42,7 @@ class Noise(ABC):
         return values + np.sqrt(self.variance(values)) * np.random.default_rng(rng).standard_normal(values.shape)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Noise):
     """White normal noise of one level.
 
@@ -65,6 +65,9 @@ class Gaussian(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", level(self.sigma))
+
+    def __repr__(self) -> str:
+        return f"Gaussian(sigma={self.sigma:.4g})"
 
     def variance(self, image: ArrayLike) -> Array:
         """sigma²."""
@@ -133,7 +136,7 @@ class Map(Noise):
         return replace(self, sigma=self.sigma * np.float32(factor), typical=typical)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PoissonGaussian(Noise):
     """Photons and read noise: a pixel of clean value s has the variance gain·(s - offset) + read².
 
@@ -174,6 +177,13 @@ class PoissonGaussian(Noise):
             object.__setattr__(self, name, float(value) if value.ndim == 0 else tuple(map(float, value)))
         if not np.all(np.asarray(self.gain) > 0):
             raise ValueError(f"gain: must be positive, got {self.gain!r}; without photons the noise is Gaussian")
+
+    def __repr__(self) -> str:
+        words = [
+            f"{name}={value:.4g}" if np.ndim(value) == 0 else f"{name}=({', '.join(f'{one:.4g}' for one in value)})"
+            for name, value in (("gain", self.gain), ("read", self.read), ("offset", self.offset))
+        ]
+        return f"PoissonGaussian({', '.join(words)})"
 
     def _numbers(self) -> tuple[Array, Array, Array]:
         return np.asarray(self.gain, float), np.asarray(self.read, float), np.asarray(self.offset, float)
@@ -244,7 +254,7 @@ class Correlated(Noise):
     def __repr__(self) -> str:
         name, given = ("kernel", self.kernel) if self.psd is None else ("psd", self.psd)
         assert given is not None
-        return f"Correlated(sigma={self.sigma!r}, {name} of shape {given.shape})"
+        return f"Correlated(sigma={self.sigma:.4g}, {name} of shape {given.shape})"
 
     def spectrum(self, shape: tuple[int, int]) -> Array:
         """The power spectrum of an image's size, with mean sigma²: the variance of a pixel."""

@@ -13,23 +13,27 @@ from cosparse.io.picture import Picture
 from cosparse.io.pixel_size import enlarged
 from cosparse.io.values import default_range
 from cosparse.jpeg import Jpeg
+from cosparse.noise import Noise
 from cosparse.reconstruction.start import Plane, enlarge
 from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
+COARSE = 60  # of a JPEG's quality: below, its blocks show
 
 
 @dataclass(frozen=True, eq=False)
 class Repaired:
     """A repaired picture, to be written as it is, and the noise of its pages on 0..255: as given, or estimated.
 
-    Of a JPEG that was deblocked: how it was taken to be compressed, and a word about it where that needs one.
+    `kinds` are the models of noise that is not of one level, in the picture's units. Of a JPEG that was deblocked: how
+    it was taken to be compressed, and a word about it where that needs one.
     """
 
     picture: Picture
     sigmas: tuple[float, ...]
     jpeg: Jpeg | None = None
     notes: tuple[str, ...] = ()
+    kinds: tuple[Noise, ...] = ()
 
 
 def repair(picture: Picture, task: str, *, sigma: float | None = None, **options: Any) -> Repaired:
@@ -55,11 +59,15 @@ def repair(picture: Picture, task: str, *, sigma: float | None = None, **options
     if kind.compressed:
         jpeg, notes = _compression(picture, options.pop("quantization", None))
         options["quantization"] = jpeg
-    elif options.get("noise") is None and (sigma is not None or not kind.estimates_noise):
+    elif task == "denoise" and picture.jpeg is not None and picture.jpeg.quality < COARSE:
+        notes = (
+            f"a JPEG of quality {picture.jpeg.quality:.0f}, whose blocks are no noise: cosparse deblock undoes them",
+        )
+    if not kind.compressed and options.get("noise") is None and (sigma is not None or not kind.estimates_noise):
         options["sigma"] = (sigma or 0.0) * picture.data_range / 255.0
     request = kind.request(pixels, data_range=picture.data_range, channel_axis=picture.channel_axis, **options)
     like = enlarged_like(picture, options["factor"]) if "factor" in options else picture
-    return Repaired(replace(like, pixels=request.run(), jpeg=None), request.sigmas, jpeg, notes)
+    return Repaired(replace(like, pixels=request.run(), jpeg=None), request.sigmas, jpeg, notes, request.kinds)
 
 
 def _compression(picture: Picture, told: Jpeg | None) -> tuple[Jpeg, tuple[str, ...]]:

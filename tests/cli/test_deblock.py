@@ -90,3 +90,11 @@ def test_misuse(run):
     write_image("a.tif", GREY)
     run("deblock", "a.tif", "b.tif", "--jpeg-quality", 15, "--tile", 64, code=1)
     assert "deblock: a JPEG is no file of tiles" in run.err
+
+
+def test_denoise_says_of_a_coarse_jpeg_what_would_help(run):
+    for quality in (30, 90):
+        Image.fromarray(GREY).save(f"{quality}.jpg", quality=quality)
+    (coarse,) = run("denoise", "30.jpg", "a.png", "--sigma", 5, "--json")
+    (fine,) = run("denoise", "90.jpg", "b.png", "--sigma", 5, "--json")
+    assert any("cosparse deblock" in note for note in coarse["notes"]) and "notes" not in fine

@@ -448,7 +448,10 @@ def test_photon_noise_in_the_files_own_values(run):
     write_image("a.tif", noise.sample(clean, rng=0).clip(0, 65535).astype(np.uint16))
     same = ("--reference", "truth.tif", "--data-range", 2140, "--json")
     (record,) = run("denoise", "a.tif", "b.tif", "--noise", "poisson:40:20:100", *same)
-    assert record["noise"] == "poisson:40:20:100" and record["psnr"] > record["psnr_before"] + 5
+    assert record["noise"] == "PoissonGaussian(gain=40, read=20, offset=100)"
+    assert record["psnr"] > record["psnr_before"] + 5
+    level = np.sqrt(noise.variance(clean).mean()) * 255 / 2140
+    assert record["sigma"] == pytest.approx(level, rel=0.02)
     (level,) = run("denoise", "a.tif", "c.tif", "--noise", f"gaussian:{record['sigma']:.3f}", *same)
     assert record["psnr"] > level["psnr"]
 

@@ -181,8 +181,8 @@ class FileRepair:
         }
         if len(sigmas) > 1:
             record["sigmas"] = sigmas
-        if options.noise is not None:
-            record["noise"] = options.noise
+        if kinds := list(dict.fromkeys(map(repr, found.kinds))):
+            record["noise"] = kinds[0] if len(kinds) == 1 else kinds
         if found.jpeg is not None:
             record["jpeg"] = _compressed(found.jpeg)
         if notes := [*picture.notes, *found.notes, *losses(found.picture, kind)]:

@@ -24,7 +24,7 @@ class NoiseOption:
         """The model that `spec` names.
 
         >>> NoiseOption.of("poisson:0.5:2").stated
-        PoissonGaussian(gain=0.5, read=2.0, offset=0.0)
+        PoissonGaussian(gain=0.5, read=2, offset=0)
         """
         kind, *given = spec.split(":")
         try:

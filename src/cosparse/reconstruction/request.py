@@ -193,8 +193,23 @@ class Request:
 
     @property
     def sigmas(self) -> tuple[float, ...]:
-        """The noise of every page, as it was given or estimated."""
-        return tuple(0.0 if asked is None else asked.sigma for asked in self.asked)
+        """The noise of every page on 0..255, as it was given or estimated: one number for each."""
+        ways = self.stabilised or [None] * len(self.asked)
+        return tuple(
+            0.0 if asked is None else asked.sigma if way is None else way.level(page)
+            for asked, way, page in zip(self.asked, ways, self.pages, strict=True)
+        )
+
+    @property
+    def kinds(self) -> tuple[Noise, ...]:
+        """What kind of noise the pages have, in the caller's units, where it is not white and the same everywhere."""
+        ways = self.stabilised or [None] * len(self.asked)
+        there = [
+            None if asked is None else asked.noise if way is None else way.noise
+            for asked, way in zip(self.asked, ways, strict=True)
+        ]
+        unit = self.caller.data_range / 255.0
+        return tuple(noise.scaled(unit, -self.caller.offset / unit) for noise in there if noise is not None)
 
     def problems(self, number: int = 0) -> list[Problem]:
         """Those of a page's planes."""

@@ -48,6 +48,10 @@ class Stabilisation:
         photons = np.maximum(255.0 - offset, gain) / gain
         return float(255.0 / np.max(_root(photons, read) - _root(0.0, read)))
 
+    def level(self, roots: Array) -> float:
+        """One number for the photon noise of a page that was brought here: the root of its mean variance."""
+        return float(np.sqrt(self.noise.variance(self.back(roots)).mean()))
+
     def forward(self, page: Array) -> NDArray[np.float32]:
         """f of every pixel, times the level of the white noise."""
         gain, read, offset = self._numbers()
