@@ -118,7 +118,7 @@ def _seen_closer(plane: Plane, noise: Correlated, likeness: Array) -> Correlated
     """The noise by what denoising with a first guess of it takes away."""
     from cosparse.reconstruction.tasks.denoising import denoise  # not before its use: that task may ask for this
 
-    clean = denoise(plane, noise=noise, quality="fast", grouping=False, data_range=255.0, bounds=None)
+    clean = denoise(plane, noise=noise, grouping=False, data_range=255.0, bounds=None)
     power = _lag_window_spectrum(plane - clean)
     mean = power.mean()
     if mean == 0:
