@@ -74,9 +74,7 @@ def test_a_photograph_keeps_its_metadata(run):
     exif[274], exif[271], exif[34665] = 6, "Maker", {36867: "2024:05:06 07:08:09"}
     turned = Image.fromarray(np.rot90(noisy(COLOUR)))
     turned.save("photo.jpg", quality=97, exif=exif, icc_profile=b"profile" * 20, dpi=(300, 300))
-    run(
-        "denoise", "photo.jpg", "--operator", "default"
-    )  # whose energy forgives that a JPEG's noise is estimated too low
+    run("denoise", "photo.jpg")
     result = read_image("photo.denoised.jpg")
     assert cosparse.psnr(COLOUR, result.pixels) > cosparse.psnr(COLOUR, noisy(COLOUR)) + 5.5
     assert result.metadata["icc_profile"] == b"profile" * 20

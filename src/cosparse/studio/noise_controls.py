@@ -12,7 +12,7 @@ from cosparse.noise import Gaussian, Map, Noise, PoissonGaussian
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import noise_seen
 from cosparse.studio.limits import Refused
-from cosparse.studio.page_pictures import Source, open_grey
+from cosparse.studio.page_pictures import Source, must_agree, open_grey
 from cosparse.studio.parts import Parts, Studio, Update, drop_box, news, plain
 from cosparse.studio.session import Session
 
@@ -117,9 +117,7 @@ class NoiseControls:
         source = session.chosen()
         name, data = self.studio.uploads(session, keys)[0]
         levels = open_grey(name, data, self.studio.limits)
-        if levels.shape != source.shape:
-            one, other = ("{1} × {0}".format(*shape) for shape in (levels.shape, source.shape))
-            raise Refused(f"{name}: is {one} pixels, the picture {other}; they must agree.")
+        must_agree(name, levels.shape, source)
         try:
             session.noise_map = Map(levels)
         except ValueError:

@@ -82,6 +82,13 @@ def open_picture(name: str, data: bytes, limits: Limits) -> Picture:
     return picture
 
 
+def must_agree(name: str, shape: tuple[int, ...], source: Source) -> None:
+    """Refuse what belongs to a picture and is of another size."""
+    if shape != source.shape:
+        one, other = ("{1} × {0}".format(*sides) for sides in (shape, source.shape))
+        raise Refused(f"{name}: is {one} pixels, the picture {other}; they must agree.")
+
+
 def open_mask(name: str, data: bytes, limits: Limits) -> Mask:
     """True where the picture is white."""
     return white_mask(_single(name, data, limits, "a mask has one"))

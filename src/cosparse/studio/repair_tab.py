@@ -20,7 +20,7 @@ from cosparse.studio import page_pictures, repair_job, scene
 from cosparse.studio.buttons import RunButtons
 from cosparse.studio.limits import Refused
 from cosparse.studio.noise_controls import NoiseControls
-from cosparse.studio.page_pictures import EXAMPLES, Mask, Source, example, open_mask, open_picture
+from cosparse.studio.page_pictures import EXAMPLES, Mask, Source, example, must_agree, open_mask, open_picture
 from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
 from cosparse.studio.parts import Studio, Update, drop_box, news, operator_choices, operator_menu, plain, scripted, step
 from cosparse.studio.session import Session
@@ -180,9 +180,7 @@ class RepairTab:
         source = session.chosen()
         name, data = self.studio.uploads(session, keys)[0]
         mask = open_mask(name, data, self.studio.limits)
-        if mask.shape != source.shape:
-            one, other = ("{1} × {0}".format(*shape) for shape in (mask.shape, source.shape))
-            raise Refused(f"{name}: is {one} pixels, the picture {other}; they must agree.")
+        must_agree(name, mask.shape, source)
         if not mask.any():
             raise Refused(f"{name}: has no white pixel; white marks what should go.")
         overlay = partial(page_pictures.write_overlay, mask=mask, limits=session.limits)
