@@ -9,7 +9,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCE, TESTS = REPOSITORY / "src" / "cosparse", REPOSITORY / "tests"
-EDGES = {"cli", "studio", "cluster", "baselines", "operators"}  # tested as they are used, not module by module
+# Tested as they are used, not module by module.
+EDGES = {"cli", "studio", "cluster", "interop", "baselines", "operators"}
 LINES, BODY, ARGUMENTS = 400, 60, 8
 
 MODULES = {

@@ -8,6 +8,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.foreign import adopting
 from cosparse.io.values import checked_range
 from cosparse.keywords import keywords_of, settled
 from cosparse.noise import Noise, PoissonGaussian
@@ -96,6 +97,7 @@ class Reconstruction:
     bounds: Pair | None
 
 
+@adopting
 @keywords_of(Measured)
 def reconstruct(
     y: ArrayLike,

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.foreign import adopting
 from cosparse.jpeg import YCC, Jpeg, enlarged_chroma, joined, reduced_chroma, turned, whole_blocks
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
@@ -24,6 +25,7 @@ from cosparse.trained_steps import TrainedSteps
 _YCC = YCC.astype(np.float32)
 
 
+@adopting
 @keywords_of(Repairing)
 def deblock(
     image: ArrayLike,

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.foreign import adopting
 from cosparse.keywords import keywords_of
 from cosparse.noise import Correlated, Map, PoissonGaussian
 from cosparse.operator import AnalysisOperator
@@ -22,6 +23,7 @@ from cosparse.reconstruction.start import smoothed
 from cosparse.trained_steps import TrainedSteps
 
 
+@adopting
 @keywords_of(Repairing)
 def denoise(
     image: ArrayLike,

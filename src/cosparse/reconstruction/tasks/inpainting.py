@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.foreign import adopting
 from cosparse.keywords import keywords_of
 from cosparse.noise import Correlated, Map
 from cosparse.operator import AnalysisOperator
@@ -19,6 +20,7 @@ from cosparse.reconstruction.stages import GROUPING, Quality, plan, trust
 from cosparse.reconstruction.start import fill_levels, interpolate, smoothed
 
 
+@adopting
 @keywords_of(Repairing)
 def inpaint(
     image: ArrayLike,

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
+from cosparse.foreign import adopting
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
@@ -20,6 +21,7 @@ from cosparse.reconstruction.start import enlarge
 from cosparse.reconstruction.tasks.denoising import with_photon_map
 
 
+@adopting
 @keywords_of(Repairing)
 def upscale(
     image: ArrayLike,
