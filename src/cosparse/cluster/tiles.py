@@ -25,7 +25,7 @@ from cosparse.reconstruction.noise_level import largest_level, typical_level
 from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.psf import named_kernel
-from cosparse.reconstruction.request import Request
+from cosparse.reconstruction.request import Request, Task
 from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
@@ -203,19 +203,14 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     Tiles begin where their patches lie as the whole picture's do. An overlap that is not given is enough for their
     result to be the whole picture's to 0.05 grey levels; measured, see docs/cluster.md.
     """
-    task, second = TASKS[work.task], request.second_pass
-    patch = work.options["operator"].patch_shape
-    problems = request.problems()  # whose strides do not depend on the noise
-    strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in problems]
-    after = request.correction if second else None
-    unit = math.lcm(*strides, task.unit, second.step if second else 1, after.stride if after else 1)
-    # A trained step looks exactly as far as a patch reaches; at half the size further, but what is there counts little.
-    looks = max(task.reach * max(patch), max(len(problem.steps) for problem in problems) * (max(patch) - 1))
-    pixels = looks + 2 * max(np.shape(work.options.get("kernel", ())), default=0)
-    if isinstance(work.options.get("noise"), PoissonGaussian) and problems[0].measure is not None:
+    task, patch, first = TASKS[work.task], work.options["operator"].patch_shape, request.denoised
+    unit = math.lcm(task.unit, *_units(request, patch), *(() if first is None else _units(first, patch)))
+    pixels, more = _looks(task, request, patch), _looks_further(request, patch)
+    pixels += 2 * max(np.shape(work.options.get("kernel", ())), default=0)
+    if first is not None:
+        pixels += work.factor * (_looks(TASKS["denoise"], first, patch) + _looks_further(first, patch))
+    elif isinstance(work.options.get("noise"), PoissonGaussian) and request.problems()[0].measure is not None:
         pixels += work.factor * TASKS["denoise"].reach * max(patch)  # its variances are those of a denoised estimate
-    # Similar patches from further off count for little; the steps of a correction look less far than they do.
-    more = 2 * second.passes * second.size if second else 0
     reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
     overlap = enough if overlap is None else -(-overlap // unit) * unit
     if tile < overlap:
@@ -228,6 +223,27 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
         for side in size
     )
     return Grid((rows, columns), overlap, work.factor, unit, reach)
+
+
+def _units(request: Request, patch: tuple[int, int]) -> list[int]:
+    """Distances at which patches lie; their strides do not depend on the noise."""
+    strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in request.problems()]
+    after, second = request.correction, request.second_pass
+    return [*strides, second.step if second else 1, after.stride if after else 1]
+
+
+def _looks(task: Task, request: Request, patch: tuple[int, int]) -> int:
+    """How far a pixel looks: a trained step exactly as far as a patch reaches; at half the size further, but what is
+    there counts little."""
+    return max(task.reach * max(patch), max(len(problem.steps) for problem in request.problems()) * (max(patch) - 1))
+
+
+def _looks_further(request: Request, patch: tuple[int, int]) -> int:
+    """Similar patches from further off count for little; the steps of a correction look less far than they do."""
+    after, second = request.correction, request.second_pass
+    if second is not None:
+        return 2 * second.passes * second.size
+    return 0 if after is None else len(after) * (max(patch) - 1)
 
 
 @dataclass(frozen=True)

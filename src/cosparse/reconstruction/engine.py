@@ -197,7 +197,7 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
             if watch.stopped:
                 break
             gains, pull = at_levels(step)
-            pulled = pull * _misfit_gradient(problem, image)
+            pulled = pull * misfit_gradient(problem, image)
             change = pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride, gains)
             change = (change if noisier is None else change * noisier) + pulled
             image -= change if problem.free is None else change * problem.free
@@ -230,12 +230,23 @@ def _local_numbers(problem: Problem) -> Callable[[Step], tuple[LocalGains | None
     return found
 
 
-def _misfit_gradient(problem: Problem, image: Image) -> Image:
+def misfit_gradient(problem: Problem, image: Image) -> Image:
     """Aᵀ W²(A s - y)."""
     assert problem.data is not None
-    if problem.measure is not None:
-        residual = problem.measure.matvec(image.ravel()) - problem.data
-        residual = residual if problem.trust is None else residual * problem.trust
-        return np.asarray(problem.measure.rmatvec(residual).real.reshape(image.shape), np.float32)
-    off = image - problem.data
-    return np.asarray(off if problem.trust is None else off * problem.trust)
+    if problem.measure is None:
+        off = image - problem.data
+        return np.asarray(off if problem.trust is None else off * problem.trust)
+    residual = problem.measure.matvec(image.ravel()) - problem.data
+    return _carried_back(problem, residual, image.shape)
+
+
+def misfit_curvature(problem: Problem, change: Image) -> Image:
+    """Aᵀ W² A d: by how much that gradient changes with the image."""
+    if problem.measure is None:
+        return np.asarray(change if problem.trust is None else change * problem.trust)
+    return _carried_back(problem, problem.measure.matvec(change.ravel()), change.shape)
+
+
+def _carried_back(problem: Problem, residual: NDArray[Any], shape: tuple[int, ...]) -> Image:
+    residual = residual if problem.trust is None else residual * problem.trust
+    return np.asarray(problem.measure.rmatvec(residual).real.reshape(shape), np.float32)

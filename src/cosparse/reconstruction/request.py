@@ -16,6 +16,7 @@ from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
 from cosparse.reconstruction.chroma import brought_up
+from cosparse.reconstruction.correction import corrected
 from cosparse.reconstruction.correlated import denoise_in_rounds, whitened
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.estimation import Model
@@ -35,7 +36,7 @@ from cosparse.reconstruction.planes import (
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.second_pass import filter_groups, parts_of
 from cosparse.reconstruction.stabilisation import Stabilisation
-from cosparse.reconstruction.stages import Grouping, Plan, Quality, as_refined, checked_quality
+from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
 from cosparse.reconstruction.watch import Callback, Watch
 from cosparse.trained_steps import TrainedSteps
 
@@ -132,7 +133,7 @@ class Request:
     asked: list[Asked | None]  # for every page; None where there is nothing to repair
     limits: list[Pair | None]  # between which values the result of every page lies, in the caller's units
     second_pass: Grouping | None = None
-    correction: TrainedSteps | None = None  # taken from what the second pass gives of missing pixels without noise
+    correction: TrainedSteps | None = None  # taken from what all else gives, of pixels without noise
     larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
     stabilised: Sequence[Stabilisation | None] = ()  # how pages were made to have white noise, if any were
@@ -140,6 +141,7 @@ class Request:
     blends: bool = False  # whether less than all of it is so by mixing result and image: then the grain stays natural
     callback: Callback = None  # who is told of iterations
     apart: Apart = take_apart  # how a page becomes the planes to repair, and these a page again
+    denoised: Request | None = None  # what has taken the noise off the pages, if that was done first
 
     @classmethod
     def of(
@@ -194,6 +196,8 @@ class Request:
     @property
     def sigmas(self) -> tuple[float, ...]:
         """The noise of every page on 0..255, as it was given or estimated: one number for each."""
+        if self.denoised is not None:
+            return self.denoised.sigmas
         ways = self.stabilised or [None] * len(self.asked)
         return tuple(
             0.0 if asked is None else asked.sigma if way is None else way.level(page)
@@ -203,6 +207,8 @@ class Request:
     @property
     def kinds(self) -> tuple[Noise, ...]:
         """What kind of noise the pages have, in the caller's units, where it is not white and the same everywhere."""
+        if self.denoised is not None:
+            return self.denoised.kinds
         ways = self.stabilised or [None] * len(self.asked)
         there = [
             None if asked is None else asked.noise if way is None else way.noise
@@ -218,14 +224,18 @@ class Request:
 
     def run(self, descend: Descend = conjugate_gradient) -> NDArray[Any]:
         """The repaired array; `descend` as in :func:`cosparse.solve`."""
+        result = close_image(self.repaired(descend), self.caller, self.limits, self.larger)
+        return result if self.finish is None else self.finish(result)
+
+    def repaired(self, descend: Descend = conjugate_gradient) -> Pages:
+        """The repaired pages, on 0..255."""
         watch = Watch(self.callback)
         pages = []
         for number in range(len(self.pages)):
             watch.page, watch.pages = number, len(self.pages)
             with one_blas_thread():  # once for all planes: to find the library takes longer than a step of a small one
                 pages.append(self._repaired(number, watch, descend))
-        result = close_image(np.stack(pages), self.caller, self.limits, self.larger)
-        return result if self.finish is None else self.finish(result)
+        return np.stack(pages)
 
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
         limits = self.limits[number]
@@ -293,7 +303,7 @@ class Request:
         def shown(planes: list[Plane]) -> Plane:
             return np.asarray(join(planes) + offset if offset else join(planes))
 
-        correct = None if self.second_pass is None or asked.sigma else self.correction
+        correct = None if asked.sigma else self.correction
         parts = 0 if self.second_pass is None else parts_of(self.second_pass, planes[0].shape[0], asked.sigma)
         for i, problem in enumerate(problems):
 
@@ -303,25 +313,21 @@ class Request:
             watch.plane, watch.planes, watch.view = i, len(problems), view
             watch.parts = parts + (correct is not None) if i == len(problems) - 1 else 0
             planes[i] = self._solved(problem, channels[i], asked, watch, descend)
-        pilots = whole(planes)
-        if self.second_pass is None or watch.stopped:
-            return join(self._blended(channels, pilots))
-        known = None if asked.gaps is None else ~asked.gaps
+        planes = whole(planes)
 
         def report(number: int, now: list[Plane]) -> bool:
             return watch.part(number, now[-1], lambda point: shown(now))
 
-        planes = filter_groups(channels, pilots, asked.sigma, self.second_pass, report, known, asked.noise)
+        if self.second_pass is not None and not watch.stopped:
+            known = None if asked.gaps is None else ~asked.gaps
+            planes = filter_groups(channels, planes, asked.sigma, self.second_pass, report, known, asked.noise)
         if correct is not None and not watch.stopped:
-            planes = [solve(corrected(plane, asked, correct)).image for plane in planes]
+            planes = [
+                solve(corrected(problem, plane, correct, asked.factor)).image
+                for problem, plane in zip(problems, planes, strict=True)
+            ]
             report(parts + 1, planes)
         return join(self._blended(channels, planes))
-
-
-def corrected(plane: Plane, asked: Asked, steps: TrainedSteps) -> Problem:
-    """The steps that follow a second pass over pixels without noise: what is known stays as it is."""
-    taken = tuple(steps.at(steps.sigma[0]))
-    return Problem(asked.operator, Plan((), steps.stride), plane, plane, free=asked.gaps, steps=taken)
 
 
 def _strength(name: str, given: float) -> float:

@@ -26,8 +26,10 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Settings
+from cosparse.reconstruction.correction import enlarged_level, missing_level
 from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.intervals import Intervals
+from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked
@@ -62,8 +64,8 @@ class Crop:
         Its noise.
     gaps : (h, w) bool array or None
         Of inpainting: what is missing.
-    factor : int
-        Of upscaling.
+    factor, kernel : int, str
+        Of upscaling: how the small image was made.
     within : Intervals or None
         Of deblocking: where the coefficients lie.
     """
@@ -74,12 +76,20 @@ class Crop:
     sigma: float
     gaps: NDArray[np.bool_] | None = None
     factor: int = 1
+    kernel: str = USUAL
     within: Intervals | None = None
+
+    @property
+    def level(self) -> float:
+        """What the numbers of steps go by: the noise, or how little of the truth is known."""
+        if self.gaps is not None and not self.sigma:
+            return missing_level(self.gaps)
+        return self.sigma or enlarged_level(self.factor)
 
     def problem(self, operator: AnalysisOperator) -> Problem:
         """What the task poses with this operator, without bounds."""
         trusted = None if self.gaps is None or not self.sigma else trust(~self.gaps)
-        asked = Asked(operator, "balanced", None, self.sigma, self.gaps, trusted, self.factor)
+        asked = Asked(operator, "balanced", None, self.sigma, self.gaps, trusted, self.factor, self.kernel)
         return TASKS[self.task].pose(Channel(self.measured, within=self.within), asked)
 
 

@@ -14,15 +14,18 @@ from cosparse.reconstruction.intervals import Intervals, steps_of_level
 from cosparse.refinement.bilevel import Crop, Image
 
 TASKS = ("denoise", "inpaint", "upscale")  # what an energy is refined for
-STEPS = ("denoise", "deblock", "inpaint")  # and what steps are trained for
+STEPS = ("denoise", "deblock", "inpaint", "upscale")  # and what steps are trained for
+CORRECTED = ("inpaint", "upscale")  # of these, what they take up from the energy, where nothing is noisy
+OTHERWISE = 0.3  # the part of small images that were made by another kernel than the usual one
 CHROMATIC = 0.15  # the part of JPEGs that are compressed by the table of chroma, which has such planes to repair too
 
 
 def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> Crop:
     """A crop with a known answer.
 
-    Inpainting drops 50 to 90 % of the pixels, without noise 15 to 95 %; upscaling is by 3. Both add noise of sigma, as
-    the repair expects it. Deblocking compresses by the standard's tables, made as coarse as sigma says.
+    Inpainting drops 50 to 90 % of the pixels, without noise 15 to 95 %; upscaling is by 3, without noise by 2, 3 or 4
+    and from all kinds of reductions. Both add noise of sigma, as the repair expects it. Deblocking compresses by the
+    standard's tables, made as coarse as sigma says.
     """
     if task == "deblock":
         height, width = (side // 8 * 8 for side in truth.shape)
@@ -36,10 +39,13 @@ def damage(truth: Image, task: str, sigma: float, rng: np.random.Generator) -> C
         gaps[0, 0] = False
         return Crop(task, truth, np.where(gaps, np.float32(0), _noisy(truth, sigma, rng)), sigma, gaps)
     if task == "upscale":
-        height, width = (side // 3 for side in truth.shape)
-        truth = np.ascontiguousarray(truth[: 3 * height, : 3 * width])
-        small = measurement.reduction(3, truth.shape).forward(truth)
-        return Crop(task, truth, _noisy(small, sigma, rng), sigma, factor=3)
+        factor = 3 if sigma else int(rng.integers(2, 5))
+        others = [name for name in measurement.REDUCTIONS if name != measurement.USUAL]
+        kernel = str(rng.choice(others)) if not sigma and rng.random() < OTHERWISE else measurement.USUAL
+        height, width = (side // factor * factor for side in truth.shape)
+        truth = np.ascontiguousarray(truth[:height, :width])
+        small = measurement.reduction(factor, truth.shape, kernel).forward(truth)
+        return Crop(task, truth, _noisy(small, sigma, rng), sigma, factor=factor, kernel=kernel)
     return Crop(task, truth, _noisy(truth, sigma, rng), sigma)
 
 

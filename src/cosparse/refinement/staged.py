@@ -3,7 +3,8 @@
     s_0 = y,   s_t = s_(t-1) - Σ_p Ω_tᵀphi_t(Ω_t p) - pull_t·(s_(t-1) - y),   minimise mean ln(‖s_T - x‖² + c).
 
 To denoise, y is the noisy image. To inpaint, it is what the energy and the second pass made of one with gaps, and
-pixels that are known stay as they are: the steps are a correction.
+pixels that are known stay as they are; to upscale, s_0 is what the energy made of a small image y, and s - y stands for
+Aᵀ(A s - y): there the steps are a correction.
 
 Exact reverse mode by hand: with r_T the slope of the loss by s_T, each step in turn, from the last, has its own
 gradient and hands on r_(t-1) = r_t - J_tᵀ r_t - pull_t·r_t. What it needs of a step is `pooled_reverse`; the images on
@@ -23,12 +24,15 @@ from cosparse.jpeg import coefficients, plane_of
 from cosparse.kernels import reference
 from cosparse.kernels.pooled import pooled_reverse, pooled_step
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.engine import solve
+from cosparse.reconstruction.correction import LEAST as LEAST_MISSING
+from cosparse.reconstruction.correction import corrected, enlarged_level
+from cosparse.reconstruction.engine import misfit_curvature, misfit_gradient, solve
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.second_pass import filter_groups
-from cosparse.reconstruction.stages import GROUPING, TABLE, Plan, as_refined
+from cosparse.reconstruction.stages import GROUPING, TABLE, as_refined
 from cosparse.refinement.bilevel import Crop, Image, loss
+from cosparse.refinement.damage import CORRECTED
 from cosparse.refinement.parameters import zero_mean_basis
 from cosparse.trained_steps import REFERENCE_SIGMA, Step, TrainedSteps
 
@@ -46,8 +50,13 @@ RATES = {
 LEFT = (1.0, 0.5, 0.35, 0.3, 0.25)
 LARGE = 4.0
 GAIN = (0.7, 0.5, 0.4, 0.35, 0.3)
-# The same of a correction, for all its steps: it begins with hardly any gains, and so with what it is to correct.
-REMAINDER, HARDLY = 0.4, 0.001
+# The same of a correction, for all its steps: it begins with hardly any gains, and so with what it is to correct. What
+# was measured of an enlarged picture pulls by the square of the factor, as each of its pixels has so small a part.
+REMAINDER, HARDLY, PULL = 0.4, 0.001, 4.0
+LEVELS = {
+    "inpaint": (REFERENCE_SIGMA * LEAST_MISSING, REFERENCE_SIGMA),
+    "upscale": (enlarged_level(2), enlarged_level(4)),
+}
 LEAST = 0.01  # the part of flat patches in noise whose pooled energies lie under the floors
 
 
@@ -95,7 +104,8 @@ class StagedParameters:
         """New steps: equal gains for all atoms; pools of a few atoms each, drawn at random, that give nothing yet."""
         k, rng = len(atoms), np.random.default_rng(0)
         atoms = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
-        begin = (LEFT, GAIN, (0.05,)) if task == "denoise" else ((REMAINDER,), (HARDLY,), (0.0,))
+        correction = (REMAINDER,), (HARDLY,), (PULL if task == "upscale" else 0.0,)
+        begin = (LEFT, GAIN, (0.05,)) if task == "denoise" else correction
         left, gain, pull = (np.array([row[min(t, len(row) - 1)] for t in range(stages)]) for row in begin)
         roots = np.where(rng.random((pools, k)) < 0.08, 0.35, 0.05) * rng.uniform(0.5, 1.5, (pools, k))
         zeros: dict[str, tuple[int, ...]] = {
@@ -106,6 +116,7 @@ class StagedParameters:
         zeros |= {"share_exponents": (2, pools), "pull_exponents": (2,), "shares": (k, pools)}
         begun = {name: np.zeros((stages, *shape)) for name, shape in zeros.items()}
         begun["scale_exponents"][:, 0] = -1.0  # what counts as large goes with the noise
+        begun["pull_exponents"][:, 0] = 2.0 if task == "upscale" else 0.0
         return cls(
             coordinates=np.repeat(atoms[None], stages, axis=0), own=np.repeat(gain[:, None], k, axis=1),
             roots=np.repeat(roots[None], stages, axis=0), pull=pull,
@@ -196,8 +207,8 @@ class Staged:
 
     def operator(self, parameters: dict[str, Array]) -> AnalysisOperator:
         """The operator as tasks will use it: that of the start, with these steps."""
-        low, high = (level or REFERENCE_SIGMA for level in self.sigma)
-        steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, (low, high))
+        levels = self.sigma if self.task not in CORRECTED else LEVELS[self.task]
+        steps = StagedParameters(**parameters).steps(self.start.patch_shape, self.stride, levels)
         if self.task != "denoise":
             return dataclasses.replace(self.start, steps={**self.start.steps, self.task: steps})
         return dataclasses.replace(self.start, steps={"denoise": steps})  # of no quality others that were not trained
@@ -215,30 +226,35 @@ class Staged:
 
     def repaired(self, operator: AnalysisOperator, crop: Crop) -> Image:
         """As the task repairs it."""
-        if crop.gaps is None:
-            return solve(crop.problem(operator)).image
-        start, steps = self.begun(operator, crop), tuple(operator.steps[self.task].at(REFERENCE_SIGMA))
-        return solve(Problem(operator, Plan((), self.stride), start, start, free=crop.gaps, steps=steps)).image
+        return solve(self.begun(operator, crop)).image
 
-    def begun(self, operator: AnalysisOperator, crop: Crop) -> Image:
-        """What the steps are taken from: the noisy crop, or one whose gaps are filled as in the quality "balanced"."""
-        if crop.gaps is None:
-            return crop.measured
-        filled, rule = solve(crop.problem(as_refined(operator))).image, GROUPING["inpaint"]["balanced"]
-        return filter_groups([Channel(crop.measured)], [filled], 0.0, rule, lambda *_: False, ~crop.gaps)[0]
+    def begun(self, operator: AnalysisOperator, crop: Crop) -> Problem:
+        """What the steps are taken for: the task's problem, or that of a correction of what "balanced" gives."""
+        problem = crop.problem(operator)
+        if self.task not in CORRECTED:
+            return problem
+        energy = crop.problem(dataclasses.replace(as_refined(operator), steps={}))
+        image, steps = solve(energy).image, operator.steps[self.task]
+        if crop.gaps is not None:
+            rule = GROUPING["inpaint"]["balanced"]
+            image = filter_groups([Channel(crop.measured)], [image], 0.0, rule, lambda *_: False, ~crop.gaps)[0]
+        # In training all is missing alike.
+        return dataclasses.replace(
+            corrected(energy, image, steps, crop.factor), steps=tuple(steps.at(crop.level)), noise=None, trust=None
+        )
 
     def gradient(
         self, parameters: dict[str, Array], operator: AnalysisOperator, crop: Crop
     ) -> tuple[float, dict[str, Array]]:
         """The loss of a crop, and its derivatives by all parameters."""
-        level, place = crop.sigma or REFERENCE_SIGMA, (operator.patch_shape, (self.stride, self.stride))
-        steps, start = operator.steps[self.task].at(level), self.begun(operator, crop)
-        gaps = np.float32(1) if crop.gaps is None else crop.gaps.astype(np.float32)
-        images, free = [start], []
-        for step in steps:
+        level, place = crop.level, (operator.patch_shape, (self.stride, self.stride))
+        problem = self.begun(operator, crop)
+        gaps = np.float32(1) if problem.free is None else problem.free.astype(np.float32)
+        images, misfits, free = [problem.start], [], []
+        for step in problem.steps:
             before = images[-1]
-            change = pooled_step(*step[:5], before, *place) + np.float32(step.pull) * (before - start)
-            after = before - gaps * change
+            misfits.append(misfit_gradient(problem, before))
+            after = before - gaps * (pooled_step(*step[:5], before, *place) + np.float32(step.pull) * misfits[-1])
             if crop.within is not None:
                 free.append(crop.within.free(after, TABLE["deblock"]["middle"]))
                 after = crop.within.nearest(after, TABLE["deblock"]["middle"])
@@ -247,14 +263,14 @@ class Staged:
         numbers, basis = StagedParameters(**parameters), zero_mean_basis(operator.patch_shape)
         found = []
         for t in range(self.stages - 1, -1, -1):
-            step, image = steps[t], images[t]
+            step, image = problem.steps[t], images[t]
             if crop.within is not None:
                 slope = plane_of(coefficients(slope) * free[t])
             moved = gaps * slope
             back, parts = pooled_reverse(*step[:5], image, moved, *place)
             by_atom, by_own, by_pool, by_share = (-part.astype(float) for part in parts)
-            by_pull = -float(np.vdot(moved, image - start))
+            by_pull = -float(np.vdot(moved, misfits[t]))
             by_step = by_atom @ basis.T, by_own, by_pool, by_share, by_pull
             found.append(numbers.gradient(t, step, level, by_step, self.stride))
-            slope = slope - np.float32(step.pull) * moved - back
+            slope = slope - np.float32(step.pull) * misfit_curvature(problem, moved) - back
         return value, {name: np.stack([one[name] for one in reversed(found)]) for name in RATES}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cosparse.operator import AnalysisOperator
 from cosparse.refinement.bilevel import BORDER, Crop, Image
-from cosparse.refinement.damage import STEPS, TASKS
+from cosparse.refinement.damage import CORRECTED, STEPS, TASKS
 from cosparse.refinement.training_state import Arrays
 
 LEAST = {"steps": 1, "batch": 1, "crop": 2 * BORDER + 2, "validations": 1, "stages": 1, "pools": 1}
@@ -91,16 +91,17 @@ class Training:
             if task not in (known := (*TASKS, "deblock")):
                 raise ValueError(f"task: expected one of {', '.join(known)}, got {task!r}")
         low, high = self.levels
-        correction = self.stages is not None and self.tasks == ("inpaint",)
+        correction = self.stages is not None and self.tasks[0] in CORRECTED
         if correction and (low, high) != (0, 0):
-            raise ValueError(f"sigma: steps to inpaint are for pixels without noise, pass 0; got {self.sigma!r}")
+            task = self.tasks[0]
+            raise ValueError(f"sigma: steps to {task} are for pixels without noise, pass 0; got {self.sigma!r}")
         if not (correction or 0 < low <= high < np.inf):
             raise ValueError(f"sigma: expected a positive number, or two of them in order, got {(low, high)!r}")
         if not 1 <= self.stride <= min(patch_shape):
             raise ValueError(f"stride: must lie between 1 and the patch size {patch_shape}, got {self.stride!r}")
         if self.stages is not None and (len(self.tasks) > 1 or self.tasks[0] not in STEPS):
             raise ValueError(
-                f"stages: steps are trained to denoise, to deblock or to inpaint, one of them; got task={self.task!r}"
+                f"stages: steps are trained for one of the tasks {', '.join(STEPS)}; got task={self.task!r}"
             )
         if self.stages is None and "deblock" in self.tasks:
             raise ValueError("task: the energy is not refined for deblocking; give stages, to train steps")

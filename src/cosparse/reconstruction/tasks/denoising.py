@@ -106,7 +106,7 @@ def denoise(
 def pose(channel: Channel, asked: Asked) -> Problem:
     """½‖s - y‖² + b(s) + lambda·g(s), from a smoothed y; or the steps of a staged operator, from y itself."""
     sigma, noise, levels = channel_noise(asked.sigma, asked.noise, channel)
-    steps = _steps(asked, channel.chroma)
+    steps = trained_to_denoise(asked, channel.chroma)
     if steps is not None:
         none = Plan((), steps.stride)
         if channel.chroma and asked.noise is None and asked.sigma >= _half(asked.quality):
@@ -149,7 +149,7 @@ def request(
     def finish(result: NDArray[Any]) -> NDArray[Any]:
         return _as_it_came(result, image, untouched, request.caller)
 
-    rules = GROUPING["denoise" if _steps(request.asked[0]) is None else "steps"]
+    rules = GROUPING["denoise" if trained_to_denoise(request.asked[0]) is None else "steps"]
     # Bounds that were stated may change a page without noise too.
     as_it_came = untouched.any() and given.get("bounds", "auto") in ("auto", None)
     return replace(
@@ -181,7 +181,7 @@ def with_photon_map(asked_for: Request) -> Request:
     return replace(asked_for, asked=maps)
 
 
-def _steps(asked: Asked | None, chroma: bool = False) -> TrainedSteps | None:
+def trained_to_denoise(asked: Asked | None, chroma: bool = False) -> TrainedSteps | None:
     """Those that the operator has for the quality, unless the energy is asked for by its weight."""
     if asked is None or asked.weight is not None:
         return None

@@ -145,7 +145,7 @@ def request(
         request,
         asked=list(map(ask, request.asked, gaps)),
         second_pass=GROUPING["inpaint"][given.get("quality", "balanced")] if grouping else None,
-        correction=first.operator.steps.get("inpaint"),
+        correction=first.operator.steps.get("inpaint") if grouping else None,
         finish=None if any(asked and asked.sigma for asked in request.asked) else finish,
     )
 

@@ -11,6 +11,7 @@ from cosparse.foreign import adopting
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.correction import enlarged_level
 from cosparse.reconstruction.local_noise import channel_noise, enlarged, precision
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
@@ -18,7 +19,9 @@ from cosparse.reconstruction.psf import checked_kernel
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge
-from cosparse.reconstruction.tasks.denoising import with_photon_map
+from cosparse.reconstruction.tasks import denoising
+from cosparse.reconstruction.tasks.denoising import trained_to_denoise, with_photon_map
+from cosparse.trained_steps import TrainedSteps
 
 
 @adopting
@@ -125,7 +128,7 @@ def request(
     """What :func:`upscale` is asked for."""
     if isinstance(factor, bool) or factor not in (2, 3, 4):
         raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
-    request = with_photon_map(Request.of(pose, image, sigma, given))
+    request = _without_noise(Request.of(pose, image, sigma, given), image, sigma, given)
     made_by = _checked(kernel, tuple(int(factor) * side for side in request.pages.shape[1:3]))
 
     def larger(plane: Plane) -> Plane:
@@ -135,7 +138,27 @@ def request(
         request,
         asked=[asked and replace(asked, factor=int(factor), kernel=made_by) for asked in request.asked],
         larger=larger,
+        correction=_correction(request.asked[0], int(factor)),
     )
+
+
+def _without_noise(asked_for: Request, image: ArrayLike, sigma: ArrayLike, given: Common) -> Request:
+    """With the noise taken off the small image first, if the operator has trained steps for that.
+
+    On training photographs that is 0.1 to 0.7 dB better than the energy is at doing both (docs/upscaling.md).
+    """
+    noisy = any(asked is not None and asked.sigma for asked in asked_for.asked)
+    if not noisy or asked_for.asked[0] is None or trained_to_denoise(asked_for.asked[0]) is None:
+        return with_photon_map(asked_for)
+    first = denoising.request(image, sigma, **given)
+    asked = [asked and replace(asked, sigma=0.0, noise=None) for asked in asked_for.asked]
+    return replace(asked_for, pages=first.repaired(), asked=asked, strengths=(1.0, 1.0), denoised=first)
+
+
+def _correction(asked: Asked | None, factor: int) -> TrainedSteps | None:
+    """The steps that the operator has for such a factor, unless the energy is asked for by its weight."""
+    steps = None if asked is None or asked.weight is not None else asked.operator.steps.get("upscale")
+    return steps if steps and steps.sigma[0] <= enlarged_level(factor) <= steps.sigma[1] else None
 
 
 def _checked(kernel: ArrayLike | str, shape: tuple[int, ...]) -> NDArray[Any] | str:

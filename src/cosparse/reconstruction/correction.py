@@ -1,0 +1,52 @@
+"""A correction: a few trained steps from what was made of pixels without noise that are missing, or were never there.
+
+How far off the energy and the second pass are depends on how little was known. The numbers of the steps follow that as
+those of denoising follow the noise, by a level: 25 times the share of pixels that are missing about a place, or a
+quarter of that for each factor by which a picture was enlarged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cosparse.kernels.reference import patch_means
+from cosparse.noise import Map
+from cosparse.reconstruction.local_noise import grid
+from cosparse.reconstruction.planes import Plane
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.stages import Plan
+from cosparse.trained_steps import REFERENCE_SIGMA, TrainedSteps
+
+WINDOW = 15  # pixels: the side of the squares over which shares are taken
+LEAST = 0.1  # shares below are taken for this one
+TYPICAL = 0.5 * REFERENCE_SIGMA  # of all masks alike, so that tiles have the grid of levels that the whole has
+
+
+def missing_level(gaps: NDArray[np.bool_]) -> float:
+    """Of pixels that are missing everywhere alike."""
+    return REFERENCE_SIGMA * max(float(gaps.mean()), LEAST)
+
+
+def missing_levels(gaps: NDArray[np.bool_]) -> Map:
+    """About every pixel."""
+    share = patch_means(gaps.astype(np.float32), (WINDOW, WINDOW), (1, 1)).clip(LEAST)
+    return Map((REFERENCE_SIGMA * share).astype(np.float32), typical=TYPICAL)
+
+
+def enlarged_level(factor: float) -> float:
+    """Of a picture that is enlarged."""
+    return REFERENCE_SIGMA / 4 * factor
+
+
+def corrected(problem: Problem, image: Plane, steps: TrainedSteps, factor: float = 1) -> Problem:
+    """The steps from an image that was found for a problem: held pixels stay, and what was measured pulls."""
+    plan = Plan((), steps.stride)
+    if problem.free is None:
+        taken = tuple(steps.at(enlarged_level(factor)))
+        return replace(problem, plan=plan, start=image, steps=taken, bounds=None)
+    levels = missing_levels(problem.free)
+    taken = tuple(steps.at(TYPICAL, grid(levels)))
+    return replace(problem, plan=plan, start=image, data=image, steps=taken, noise=levels, bounds=None)
