@@ -102,7 +102,8 @@ def reduced(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
 # Where each room is drawn: column and row. What is learned stands on the left, what repairs in the middle.
 PLACES = {
     "cli": (2.2, 0), "interop": (5.0, 0), "cluster": (0.9, 1), "studio": (3.4, 1), "metrics": (6.3, 1.6),
-    "operators": (2.2, 2.1), "repair": (4.4, 2), "refinement": (2.9, 3.1), "baselines": (5.4, 3.1), "testing": (5.4, 2.2),
+    "operators": (2.2, 2.1), "repair": (4.4, 2), "refinement": (2.9, 3.1), "baselines": (5.4, 3.1),
+    "testing": (5.4, 2.2),
     "learning": (0.6, 4), "reconstruction": (4.4, 4.1), "checkpoint": (1.8, 5.2), "operator": (4.4, 5.3),
     "patches": (0.3, 6.4), "optimize": (2.9, 6.4), "kernels": (4.4, 6.4), "images": (5.5, 6.4),
     "identity": (1.3, 7.5), "keywords": (2.6, 7.5), "penalty": (4, 7.5), "io": (6, 7.5),
