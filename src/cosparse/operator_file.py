@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from cosparse.io.atomic import replacing
 from cosparse.penalty import Penalty
-from cosparse.trained_steps import TrainedSteps
+from cosparse.trained_steps import LARGE, TrainedSteps, in_bytes, of_bytes
 
 if TYPE_CHECKING:
     from cosparse.operator import AnalysisOperator
 
 FORMAT = "cosparse-operator-1"
+UNIT = ".unit"  # beside an array in bytes
 
 
 def write(operator: AnalysisOperator, path: str | os.PathLike[str]) -> None:
@@ -34,7 +35,7 @@ def write(operator: AnalysisOperator, path: str | os.PathLike[str]) -> None:
     if operator.exponents is not None:
         arrays["exponents"] = operator.exponents
     for task, steps in operator.steps.items():
-        arrays |= {f"{task}.{name}": _halved(array) for name, array in steps.arrays().items()}
+        arrays |= _stored(task, steps)
     if operator.steps:
         numbers = {task: {"stride": one.stride, "sigma": one.sigma} for task, one in operator.steps.items()}
         metadata["steps"] = json.dumps(numbers, sort_keys=True)
@@ -72,14 +73,25 @@ def read(kind: type[AnalysisOperator], path: Path) -> AnalysisOperator:
         raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem
 
 
-def _halved(array: NDArray[Any]) -> NDArray[Any]:
-    """The array in half precision, if that is all it has: see :meth:`TrainedSteps.rounded`."""
-    half = array.astype(np.float16)
-    return half if np.array_equal(half, array) else array
+def _stored(task: str, steps: TrainedSteps) -> dict[str, NDArray[Any]]:
+    """The arrays of steps by their names in a file: large ones that were rounded for it in bytes, with their units."""
+    found: dict[str, NDArray[Any]] = {}
+    for name, array in steps.arrays().items():
+        if name in LARGE:
+            multiples, unit = in_bytes(name, array)
+            if np.array_equal(of_bytes(name, multiples, unit), array):
+                found |= {f"{task}.{name}": multiples, f"{task}.{name}{UNIT}": unit}
+                continue
+        found[f"{task}.{name}"] = array
+    return found
 
 
 def _steps(file: Any, task: str, stride: int, sigma: tuple[float, float]) -> TrainedSteps:
-    names = [name for name in file.keys() if name.startswith(f"{task}.")]  # noqa: SIM118
-    return TrainedSteps(
-        stride=stride, sigma=sigma, **{name.removeprefix(f"{task}."): file.get_tensor(name) for name in names}
-    )
+    there = {
+        name.removeprefix(f"{task}."): file.get_tensor(name)
+        for name in file.keys()  # noqa: SIM118
+        if name.startswith(f"{task}.")
+    }
+    units = {name: there.pop(name + UNIT) for name in LARGE if name + UNIT in there}
+    arrays = {name: of_bytes(name, array, units[name]) if name in units else array for name, array in there.items()}
+    return TrainedSteps(stride=stride, sigma=sigma, **arrays)

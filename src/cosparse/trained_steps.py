@@ -13,6 +13,7 @@ from cosparse.identity import digest
 Array = NDArray[Any]
 Single = NDArray[np.float32]
 
+LARGE = ("atoms", "pools", "shares")  # arrays that files hold in bytes, see `in_bytes`
 REFERENCE_SIGMA = 25.0  # the noise at which all numbers stand as they are
 
 
@@ -63,8 +64,9 @@ class TrainedSteps:
     This is trained reaction-diffusion (Chen and Pock), with potentials over pools of atoms. It is a descent of no
     energy: what comes out is not the minimiser of anything.
 
-    Steps to inpaint are a correction of what the energy and the second pass give, which is their y; they change missing
-    pixels alone, and stand as they are at noise 25 whatever the mask.
+    Steps to inpaint and to upscale are a correction of what the energy and the second pass give: of missing pixels
+    alone, with that as their y, or with pull·Aᵀ(A s - y) for the small image y. In place of the noise stands how little
+    is known, see :mod:`cosparse.reconstruction.correction`.
 
     Attributes
     ----------
@@ -151,8 +153,9 @@ class TrainedSteps:
         return {name: getattr(self, name) for name in self._shapes()}
 
     def rounded(self) -> TrainedSteps:
-        """With the three large arrays in half precision, which loses nothing that shows and halves a file."""
-        return replace(self, **{name: getattr(self, name).astype(np.float16) for name in ("atoms", "pools", "shares")})
+        """With the three large arrays as a file has them in bytes: nothing that shows is lost, and it is a quarter."""
+        large: dict[str, Any] = {name: of_bytes(name, *in_bytes(name, getattr(self, name))) for name in LARGE}
+        return replace(self, **large)
 
     def digest(self) -> str:
         """A name for all that a repair depends on."""
@@ -205,3 +208,22 @@ class TrainedSteps:
             factor(self.floor_exponents[t]), factor(self.share_exponents[t]),
             self.pull[t] * factor(self.pull_exponents[t]),
         )  # fmt: skip
+
+
+def in_bytes(name: str, array: Array) -> tuple[NDArray[np.int8], Single]:
+    """Each row of an array, or of the roots of pools, as whole multiples up to 127 of a unit of its own.
+
+    Units have twelve bits, so that multiples of them are exact, and the same are found again in what was rounded.
+    """
+    values = np.asarray(array, float)
+    values = np.sqrt(values) if name == "pools" else values
+    most = np.abs(values).max(axis=-1, keepdims=True)
+    fraction, exponent = np.frexp(most / 127)
+    unit = np.where(most > 0, np.ldexp(np.ceil(fraction * 4096 - 1e-3) / 4096, exponent), 1.0)
+    return np.rint(values / unit).clip(-127, 127).astype(np.int8), unit[..., 0].astype(np.float32)
+
+
+def of_bytes(name: str, multiples: NDArray[np.int8], unit: Single) -> Single:
+    """What :func:`in_bytes` stands for."""
+    values = multiples * unit[..., None].astype(float)
+    return np.asarray(values**2 if name == "pools" else values, np.float32)

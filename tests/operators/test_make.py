@@ -49,8 +49,8 @@ def test_small_ones_are_followed_to_the_end(photograph, tmp_path, monkeypatch):
     staged = make.RECIPES["staged"]
     few = {"steps": 1, "batch": 2, "crop": 24, "validations": 1, "pools": 2}
     short = dataclasses.replace(
-        staged, training=staged.training | few, fast=staged.fast | few, deblock=staged.deblock | few,
-        rougher={**few, "rough": True}, held_out=1,
+        staged, training=staged.training | few, fast=staged.fast | few,
+        others=tuple(one | few for one in staged.others), rougher={**few, "rough": True}, held_out=1,
     )  # fmt: skip
     monkeypatch.setitem(make.RECIPES, "staged", short)
     learned, course = make.make("goal", tmp_path)
@@ -59,6 +59,6 @@ def test_small_ones_are_followed_to_the_end(photograph, tmp_path, monkeypatch):
     assert refined.refined and refined.provenance["images"] == default.images and "after steps 0: " in course
     stepped, course = make.make("staged", tmp_path)
     assert {name: len(steps) for name, steps in stepped.steps.items()} == {
-        "denoise": 5, "denoise fast": 4, "deblock": 4,
+        "denoise": 5, "denoise fast": 4, "deblock": 4, "upscale": 3, "inpaint": 3,
     }  # fmt: skip
-    assert stepped.provenance["name"] == "staged" and "; fast: " in course and "; deblock: " in course
+    assert stepped.provenance["name"] == "staged" and "; fast: " in course and "; upscale: " in course

@@ -58,7 +58,7 @@ class Refinement:
     start: str
     training: RefineKeywords
     fast: RefineKeywords | None = None
-    deblock: RefineKeywords | None = None
+    others: tuple[RefineKeywords, ...] = ()  # steps for other tasks, beside them
     rougher: RefineKeywords | None = None
     held_out: int = 7
     images: str = "BSD: the 400 training photographs of 180x180, 20 of them held out"
@@ -75,7 +75,11 @@ RECIPES: dict[str, Recipe | Refinement] = {
         "default",
         {"sigma": (4.0, 60.0), "stages": 5, "pools": 64, "steps": 19_000, "batch": 8, "crop": 72, "validations": 38},
         {"sigma": (4.0, 60.0), "stages": 4, "pools": 32, "steps": 12_000, "batch": 8, "crop": 72, "validations": 24},
-        {"task": "deblock", "sigma": (4.2, 18.6), "stages": 4, "pools": 32, "steps": 3500, "batch": 4, "crop": 96},
+        (
+            {"task": "deblock", "sigma": (4.2, 18.6), "stages": 4, "pools": 32, "steps": 3500, "batch": 4, "crop": 96},
+            {"task": "upscale", "sigma": 0, "stages": 3, "pools": 32, "steps": 12_000, "batch": 4, "crop": 120},
+            {"task": "inpaint", "sigma": 0, "stages": 3, "pools": 32, "steps": 6000, "batch": 4, "crop": 120},
+        ),
         {"rough": True, "steps": 9_000, "batch": 4, "crop": 128, "rate": 0.6, "validations": 36},
         held_out=9,
     ),
@@ -139,11 +143,11 @@ def _refine(recipe: Refinement, folder: Path, checkpoint: Path | None) -> tuple[
         steps["denoise fast"] = fast.operator.steps["denoise"]
         story += f"; fast: {fast.psnr:.3f}"
     operator = dataclasses.replace(result.operator, steps=steps)
-    if recipe.deblock is None:
-        return operator, story
-    beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.deblock")
-    both = refine_operator(operator, training, validation=held_out, checkpoint=beside, **recipe.deblock)
-    return both.operator, f"{story}; deblock: {both.psnr:.3f}"
+    for settings in recipe.others:
+        beside = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.{settings['task']}")
+        more = refine_operator(operator, training, validation=held_out, checkpoint=beside, **settings)
+        operator, story = more.operator, f"{story}; {settings['task']}: {more.psnr:.3f}"
+    return operator, story
 
 
 def main() -> None:

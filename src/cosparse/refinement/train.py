@@ -63,7 +63,7 @@ def refine_operator(
         90 % of the pixels missing and upscaling by 3, both with noise.
     sigma : float or (low, high)
         Noise of what is to be repaired, on 0..255. For a range, how the weights follow the noise is trained too. 0 for
-        steps to inpaint, and only for those.
+        steps to inpaint or to upscale, and only for those.
     stride : int
         Distance of patches, as it will be used.
     steps, batch, crop : int
@@ -81,7 +81,8 @@ def refine_operator(
     stages : int, optional
         Train so many steps of descent instead of an energy, each with atoms and potentials of its own: a staged
         operator. For denoising they are better and several times faster than a minimisation; five are a good number.
-        For inpainting they correct what the energy and the second pass give, with 15 to 95 % of the pixels missing.
+        For inpainting and upscaling they correct what the energy and the second pass give, with 15 to 95 % of the
+        pixels missing, or by 2, 3 and 4.
         Where the operator has as many already, with as many pools, training goes on from them.
     pools : int
         Of the staged operator: how many energies, each of some atoms, its potentials look at.

@@ -38,7 +38,7 @@ def inpaint(
     Minimises the sparsity g of all patches under the operator with the known pixels held as they are, the limit of
     Eq. (49) for noiseless pixels; with `sigma` ½‖A s - y‖² + b(s) + lambda·g(s), where A picks the known pixels.
     Then similar patches help each other, as in :func:`denoise`. Without noise, an operator that has trained steps to
-    inpaint, which none of the shipped has, at last corrects what these gave by them.
+    inpaint at last corrects what these gave by them.
 
     Parameters
     ----------
