@@ -13,7 +13,7 @@ from cosparse.identity import digest
 Array = NDArray[Any]
 Single = NDArray[np.float32]
 
-LARGE = ("atoms", "pools", "shares")  # arrays that files hold in bytes, see `in_bytes`
+LARGE = {"atoms": 63, "pools": 15, "shares": 63}  # arrays that files hold in bytes, see `in_bytes`: up to which number
 REFERENCE_SIGMA = 25.0  # the noise at which all numbers stand as they are
 
 
@@ -211,16 +211,16 @@ class TrainedSteps:
 
 
 def in_bytes(name: str, array: Array) -> tuple[NDArray[np.int8], Single]:
-    """Each row of an array, or of the roots of pools, as whole multiples up to 127 of a unit of its own.
+    """Each row of an array, or of the roots of pools, as whole multiples of a unit of its own, up to a few bits.
 
-    Units have twelve bits, so that multiples of them are exact, and the same are found again in what was rounded.
+    Units have twelve, so that multiples of them are exact, and the same are found again in what was rounded.
     """
     values = np.asarray(array, float)
     values = np.sqrt(values) if name == "pools" else values
     most = np.abs(values).max(axis=-1, keepdims=True)
-    fraction, exponent = np.frexp(most / 127)
+    fraction, exponent = np.frexp(most / LARGE[name])
     unit = np.where(most > 0, np.ldexp(np.ceil(fraction * 4096 - 1e-3) / 4096, exponent), 1.0)
-    return np.rint(values / unit).clip(-127, 127).astype(np.int8), unit[..., 0].astype(np.float32)
+    return np.rint(values / unit).clip(-LARGE[name], LARGE[name]).astype(np.int8), unit[..., 0].astype(np.float32)
 
 
 def of_bytes(name: str, multiples: NDArray[np.int8], unit: Single) -> Single:
