@@ -22,6 +22,7 @@ from cosparse.baselines import coupled_dictionaries as coupled
 from cosparse.io.atomic import replacing
 from cosparse.io.picture import read_grey
 from cosparse.reconstruction.start import enlarge
+from cosparse.trained_steps import in_bytes
 
 SMOOTH = 8.0  # norm of the features below which a patch has nothing to teach
 
@@ -84,7 +85,8 @@ def main() -> None:
     low, high = coupled.learn_dictionaries(features, details, passes=args.passes)
     print(f"{len(features)} pairs, {args.passes} passes: {time.process_time() - began:.0f} processor seconds")
     with replacing(args.output) as temporary:
-        save_file({"low": low.astype(np.float16), "high": high.astype(np.float16)}, temporary)
+        (low, low_unit), (high, high_unit) = in_bytes("atoms", low), in_bytes("atoms", high)
+        save_file({"low": low, "low.unit": low_unit, "high": high, "high.unit": high_unit}, temporary)
     print(f"written: {args.output}, {args.output.stat().st_size} bytes")
     if args.output == coupled.FILE:
         check()

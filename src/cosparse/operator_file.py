@@ -31,7 +31,7 @@ def write(operator: AnalysisOperator, path: str | os.PathLike[str]) -> None:
         "provenance": json.dumps(dict(operator.provenance), sort_keys=True),
         **operator.penalty.to_metadata(),
     }
-    arrays = {"matrix": operator.matrix, "weights": operator.weights, "scale": operator.scale}
+    arrays = {"matrix": _halved(operator.matrix), "weights": operator.weights, "scale": operator.scale}
     if operator.exponents is not None:
         arrays["exponents"] = operator.exponents
     for task, steps in operator.steps.items():
@@ -71,6 +71,12 @@ def read(kind: type[AnalysisOperator], path: Path) -> AnalysisOperator:
             )
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem
+
+
+def _halved(array: NDArray[Any]) -> NDArray[Any]:
+    """The array in half precision, if that is all it has."""
+    half = array.astype(np.float16)
+    return half if np.array_equal(half, array) else array
 
 
 def _stored(task: str, steps: TrainedSteps) -> dict[str, NDArray[Any]]:

@@ -52,6 +52,7 @@ from cosparse.kernels.compiling import compiled
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.patches import Rng
 from cosparse.reconstruction.start import enlarge
+from cosparse.trained_steps import of_bytes
 
 Array = NDArray[np.float32]
 
@@ -136,8 +137,9 @@ def upscale(small: Array, factor: int) -> Array:
 @cache
 def dictionaries() -> tuple[Array, Array]:
     """D_l and D_h, one atom a row."""
-    found = load_file(FILE)
-    return tuple(found[name].astype(np.float32) for name in ("low", "high"))  # type: ignore[return-value]
+    found = load_file(FILE)  # in bytes, as trained steps are
+    low, high = (of_bytes("atoms", found[name], found[f"{name}.unit"]) for name in ("low", "high"))
+    return low, high
 
 
 def feature_patches(small: Array) -> Array:
