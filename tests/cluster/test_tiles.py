@@ -139,7 +139,7 @@ def mapped_cases(scene):
     yield "denoise", seen, levels, None, {}
     yield "denoise", seen, levels, None, {"operator": "default"}
     yield "inpaint", seen, levels, gaps, {"grouping": False}
-    yield "upscale", calm[:56, :80], levels[:56, :80] / 4, None, {"factor": 2, "quality": "fast"}
+    yield "upscale", calm, levels / 4, None, {"factor": 2, "quality": "fast"}
     yield "deblur", calm, levels / 4, None, {"kernel": measurement.gaussian_kernel(1.2), "quality": "fast"}
 
 
@@ -149,9 +149,8 @@ def test_tiles_with_a_map_of_the_noise_give_the_whole_pictures_result(scene):
     for task, pixels, levels, gaps, options in mapped_cases(scene):
         more = {} if gaps is None else {"mask": gaps}
         whole = TASKS[task].request(pixels, sigma=levels, **more, **options).run()
-        work, request = assign(task, options, gaps is not None, Layout((), pixels.shape), pixels.dtype)
-        side = 32 if task == "upscale" else 64
-        grid, found = divided(work, request, pixels.shape, side, None), examine(work, pixels, gaps, False, levels)
+        work, request = assign(task, options, gaps is not None, Layout((), pixels.shape), pixels.dtype, mapped=True)
+        grid, found = divided(work, request, pixels.shape, 64, None), examine(work, pixels, gaps, False, levels)
         result = np.zeros_like(whole)
         for cell in grid.cells:
             region = grid.region(cell)

@@ -170,7 +170,8 @@ class TiledRepair:
         self.layout = layout_of(self.source, tiling.channel_axis, tiling.alpha)
         self.pages = self.layout.pages
         self.dtype: np.dtype[Any] = np.dtype(self.source.dtype)
-        self.work, request = assign(task, options, mask is not None, self.layout, self.dtype)
+        mapped = self.map is not None
+        self.work, request = assign(task, options, mask is not None, self.layout, self.dtype, mapped=mapped)
         self.grid = divided(self.work, request, self.layout.size, tiling.tile, tiling.overlap)
         self.description = description_of(self.source).enlarged(self.work.factor)
         self.array = as_dask(self.source, self.layout.chunks(self.grid.chunks))

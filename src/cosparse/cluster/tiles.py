@@ -114,9 +114,12 @@ class LevelsSeen:
 
 
 def assign(
-    task: str, options: dict[str, Any], masked: bool, layout: Layout, dtype: np.dtype[Any]
+    task: str, options: dict[str, Any], masked: bool, layout: Layout, dtype: np.dtype[Any], *, mapped: bool = False
 ) -> tuple[Assignment, Request]:
-    """The work on a picture, and what the task makes of it, asked for a blank one: it refuses what it cannot do."""
+    """The work on a picture, and what the task makes of it, asked for a blank one: it refuses what it cannot do.
+
+    `mapped` says that there is a map of the noise beside it.
+    """
     if task == "reconstruct" or options.get("border") == "periodic":
         asked = "reconstruct" if task == "reconstruct" else "border='periodic'"
         raise ValueError(
@@ -142,8 +145,8 @@ def assign(
     side = 64 + max(np.shape(options.get("kernel", ())), default=0)
     gap = np.eye(side, dtype=bool) if masked else None
     # Without noise there may be nothing to do; where it is still to be estimated, in much of it tiles look furthest.
-    told = options.get("sigma") or checked_range(dtype, options.get("data_range"), "image")
-    noisy = work if options.get("noise") is not None else work.knowing(sigma=told)
+    much = checked_range(dtype, options.get("data_range"), "image") if mapped or TASKS[task].estimates_noise else 0.0
+    noisy = work if options.get("noise") is not None else work.knowing(sigma=options.get("sigma") or much)
     request = noisy.request(np.zeros((side, side, *layout.last), dtype), gap)
     assert request.asked[0] is not None
     return work.knowing(operator=request.asked[0].operator, data_range=request.caller.data_range), request

@@ -22,6 +22,7 @@ from cosparse.trained_steps import REFERENCE_SIGMA, TrainedSteps
 
 WINDOW = 15  # pixels: the side of the squares over which shares are taken
 LEAST = 0.1  # shares below are taken for this one
+NEAR = 5  # pixels: what is farther from all that is known is not corrected, as training never saw its like
 TYPICAL = 0.5 * REFERENCE_SIGMA  # of all masks alike, so that tiles have the grid of levels that the whole has
 
 
@@ -34,6 +35,12 @@ def missing_levels(gaps: NDArray[np.bool_]) -> Map:
     """About every pixel."""
     share = patch_means(gaps.astype(np.float32), (WINDOW, WINDOW), (1, 1)).clip(LEAST)
     return Map((REFERENCE_SIGMA * share).astype(np.float32), typical=TYPICAL)
+
+
+def near_known(gaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The missing pixels that have a known one nearby."""
+    side = 2 * NEAR + 1
+    return np.asarray(gaps & (patch_means(gaps.astype(np.float32), (side, side), (1, 1)) < 1))
 
 
 def enlarged_level(factor: float) -> float:
@@ -49,4 +56,5 @@ def corrected(problem: Problem, image: Plane, steps: TrainedSteps, factor: float
         return replace(problem, plan=plan, start=image, steps=taken, bounds=None)
     levels = missing_levels(problem.free)
     taken = tuple(steps.at(TYPICAL, grid(levels)))
-    return replace(problem, plan=plan, start=image, data=image, steps=taken, noise=levels, bounds=None)
+    near = near_known(problem.free)
+    return replace(problem, plan=plan, start=image, data=image, steps=taken, noise=levels, free=near, bounds=None)
