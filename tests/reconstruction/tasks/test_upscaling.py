@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from repairs import noise
 from scipy.ndimage import convolve
 
-from cosparse import deblur, psnr, upscale
+from cosparse import deblur, denoise, load_operator, psnr, upscale
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.start import enlarge
 from cosparse.reconstruction.tasks import TASKS
@@ -28,6 +30,31 @@ def test_upscaling_beats_bicubic(factor, gain, kernel, clean):
         noisy = small + noise(small.shape, 8 / 255)
         bicubic = enlarge(noisy.astype(np.float32), factor)
         assert psnr(clean, upscale(noisy, factor, kernel=kernel, sigma=8 / 255)) > psnr(clean, bicubic) + 0.3
+
+
+def test_noise_is_taken_off_first_by_trained_steps(clean):
+    """And by the energy, together with the rest, where there are none or a weight asks for it."""
+    small = measurement.reduction(2, clean.shape).forward(clean.astype(np.float32))
+    noisy = (small + noise(small.shape, 15 / 255)).astype(np.float32)
+    both = upscale(noisy, 2, sigma=15 / 255)
+    np.testing.assert_allclose(both, upscale(denoise(noisy, 15 / 255), 2), atol=1e-4)
+    by_energy = upscale(noisy, 2, sigma=15 / 255, operator="default")
+    assert psnr(clean, both) > psnr(clean, by_energy) + 0.3
+    np.testing.assert_array_equal(upscale(noisy, 2, sigma=15 / 255, weight=1.3), upscale(
+        noisy, 2, sigma=15 / 255, weight=1.3, operator="default"
+    ))  # fmt: skip
+    asked = TASKS["upscale"].request(noisy, 2, sigma=15 / 255)
+    assert asked.sigmas == pytest.approx([15]) and asked.asked[0].sigma == 0
+
+
+def test_steps_correct_what_the_energy_gives_but_by_other_factors_than_they_know(clean):
+    steps = load_operator("staged").steps["upscale"]
+    few = replace(load_operator("staged"), steps={"upscale": replace(steps, sigma=(18.0, 25.0))})  # by 3 and 4 alone
+    for factor, corrects in ((2, False), (3, True)):
+        small = measurement.reduction(factor, clean.shape).forward(clean.astype(np.float32))
+        energy, corrected = (upscale(small, factor, operator=one) for one in ("default", few))
+        assert (psnr(clean, corrected) > psnr(clean, energy) + 0.1) == corrects
+        assert np.array_equal(energy, corrected) != corrects
 
 
 @pytest.mark.parametrize("kernel", measurement.REDUCTIONS)
