@@ -16,7 +16,7 @@ import cosparse
 from cosparse.cluster.connection import on_worker
 from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
-from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
+from cosparse.cluster.steps import Pieces, PosedPlane, PosedSample, Share, Steps, find_steps, take_steps
 from cosparse.io.values import checked_range
 from cosparse.noise import Map, Noise, PoissonGaussian
 from cosparse.reconstruction.bounds import Extremes
@@ -285,7 +285,7 @@ def share_of(
             problems = [] if mask is not None and mask.all() else work.request(crop, mask, levels).problems()
             rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
             if problems:  # there are none where no pixel is missing
-                planes = [(problem, problem.energies()) for problem in problems]
+                planes = [PosedPlane.of(problem) for problem in problems]
                 found.append(PosedSample(planes, (rows, columns), sample.weight))
         return Share(found)
 

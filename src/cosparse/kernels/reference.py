@@ -295,6 +295,20 @@ EVEN = 64.0  # variances that differ by no more than this within a group are tak
 CHESSBOARD = 8  # patches of this size or more are compared by every second pixel, like a chessboard's white fields
 
 
+def smooth(image: Array, down: Array, across: Array) -> Array:
+    """A symmetric filter down the columns and one along the rows, the image mirrored at its borders.
+
+    Of each filter the middle tap and those to one side are given. With mirrors it is a symmetric matrix on images.
+    """
+    for axis, taps in enumerate((down, across)):
+        reach, lines = len(taps) - 1, np.moveaxis(image, axis, -1)
+        padded = np.pad(lines, ((0, 0), (reach, reach)), mode="symmetric")
+        kernel = np.concatenate([taps[:0:-1], taps])
+        lines = np.stack([np.convolve(line, kernel, mode="valid") for line in padded])
+        image = np.moveaxis(lines, -1, axis)
+    return image
+
+
 def group_corners(extent: int, size: int, step: int, shift: int = 0) -> NDArray[np.int64]:
     """First pixels of patches `step` apart, one of them at `shift`, and of one at each end: every pixel is in one."""
     return np.unique(np.concatenate([[0], np.arange(shift, extent - size + 1, step), [extent - size]]))
