@@ -98,10 +98,14 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, parts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("factor", "kernel"), [(4, "lanczos"), (3, np.ones((5, 5)))], ids=["named", "array"])
+@pytest.mark.parametrize(
+    ("factor", "kernel"),
+    [(4, "lanczos"), (3, np.ones((5, 5))), (1.5, "bicubic")],
+    ids=["named", "array", "one and a half"],
+)
 def test_tiles_of_upscaling_look_at_the_same_phases(scene, factor, kernel):
-    """The widest kernels, in this process."""
-    pixels = scene[:56, :80] / np.float32(255)
+    """The widest kernels, and a factor that is not whole on odd sides; in this process."""
+    pixels = (scene[:97, :131] if factor == 1.5 else scene[:56, :80]) / np.float32(255)
     options = {"factor": factor, "kernel": kernel, "quality": "fast", "operator": "default"}
     work, request = assign("upscale", options, False, Layout((), pixels.shape), pixels.dtype)
     grid, found = divided(work, request, pixels.shape, 32, None), examine(work, pixels, None, alone=False)
