@@ -29,6 +29,7 @@ from cosparse.cluster.sampling import Sampling, representative, sampled
 from cosparse.cluster.steps import Pieces, find_steps
 from cosparse.cluster.tiles import Assignment, assign, divided, examine, repair_tile, share_of
 from cosparse.io.picture import read_image
+from cosparse.optimize import Whitened
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.tasks import TASKS
@@ -113,6 +114,26 @@ def test_tiles_of_upscaling_look_at_the_same_phases(scene, factor, kernel):
     result = np.zeros_like(whole)
     for cell in grid.cells:
         result[grid.target(cell)] = repair_tile((work, grid, found), pixels[grid.region(cell)], None, cell)
+    assert len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "sigma"), [("denoise", 50.0), ("inpaint", 0.0)])
+def test_tiles_move_in_the_same_coordinates(scene, task, sigma):
+    """Whitened by filters that do not depend on the picture, nor on the part of it; in this process."""
+    gaps = np.random.default_rng(1).random(scene.shape) < 0.8 if task == "inpaint" else None
+    pixels = (noisy(scene, sigma) / 255).astype(np.float32)
+    options = {"sigma": sigma / 255, "operator": "default", "grouping": False}
+    work, request = assign(task, options, gaps is not None, Layout((), pixels.shape), pixels.dtype)
+    grid, found = divided(work, request, pixels.shape, 80, None), examine(work, pixels, gaps, alone=False)
+    asked = TASKS[task].request(pixels, **({} if gaps is None else {"mask": gaps}), **options)
+    assert all(isinstance(space, Whitened) for problem in asked.problems() for space in problem.geometries())
+    whole = asked.run()
+    result = np.zeros_like(whole)
+    for cell in grid.cells:
+        part = grid.region(cell)
+        seen = None if gaps is None else gaps[part]
+        result[grid.target(cell)] = repair_tile((work, grid, found), pixels[part], seen, cell)
     assert len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05
 
 

@@ -66,9 +66,12 @@ def replicate(image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> 
 def replicate_rows(image: Array, rows: range, patch: tuple[int, int], stride: tuple[int, int]) -> Array:
     """The part of :func:`replicate` that some rows of patches see."""
     top = rows.start * stride[0] - patch[0] // 2
-    lines = np.arange(top, top + (len(rows) - 1) * stride[0] + patch[0])
-    columns = padding(image.shape[1], patch[1], stride[1])
-    return np.pad(image[lines.clip(0, len(image) - 1)], ((0, 0), columns), mode="edge")
+    lines = np.arange(top, top + (len(rows) - 1) * stride[0] + patch[0]).clip(0, len(image) - 1)
+    (before, after), width = padding(image.shape[1], patch[1], stride[1]), image.shape[1]
+    part = np.empty((len(lines), before + width + after), image.dtype)  # np.pad would take four times as long
+    part[:, before : before + width] = image[lines]
+    part[:, :before], part[:, before + width :] = part[:, before, None], part[:, before + width - 1, None]
+    return part
 
 
 def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) -> Array:
