@@ -98,12 +98,12 @@ def by_plane(picture: Picture, change: Callable[[Plane], Plane]) -> Array:
     return changed if picture.channel_axis is None else np.ascontiguousarray(np.moveaxis(changed, -3, -1))
 
 
-def bicubic(picture: Picture, factor: int) -> Array:
+def bicubic(picture: Picture, factor: float) -> Array:
     """The pixels of a picture enlarged by interpolation, in its own units: what upscaling is compared with."""
     return by_plane(picture, lambda plane: enlarge(plane, factor))
 
 
-def enlarged_like(picture: Picture, factor: int) -> Picture:
+def enlarged_like(picture: Picture, factor: float) -> Picture:
     """What to write the enlarged pixels of a picture like: its alpha enlarged, its pixels so much smaller.
 
     Resolution, pixel sizes of OME-TIFF and ImageJ follow, so that the picture keeps its size on paper and under the

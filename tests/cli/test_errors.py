@@ -151,7 +151,7 @@ MISUSED = {
     "mask of words": ("inpaint good.png out.png --mask text.png", "--mask: text.png: not a PNG"),
     "colour misspelt": ("inpaint good.png out.png --mask #f00", "--mask #f00: a colour is written"),
     "tolerance": ("inpaint good.png --mask #ff0000 --tolerance 300", "--tolerance 300: must lie in"),
-    "factor": ("upscale good.png out.png --factor 7", "--factor 7: must be 2, 3 or 4"),
+    "factor": ("upscale good.png out.png --factor 7", "--factor 7: must be 1.5, 2, 3, 4 or 8"),
     "no such reduction": ("upscale good.png --kernel nearest", "nearest: no such kernel or file; use gaussian"),
     "kernel left out": ("deblur good.png out.png", "--kernel"),
     "kernel unknown": ("deblur good.png --kernel square:3", "square:3: no such kernel or file"),

@@ -29,6 +29,7 @@ from cosparse.cluster.sampling import Sampling, representative, sampled
 from cosparse.cluster.steps import Pieces, find_steps
 from cosparse.cluster.tiles import Assignment, assign, divided, examine, repair_tile, share_of
 from cosparse.io.picture import read_image
+from cosparse.optimize import Whitened
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Extremes
 from cosparse.reconstruction.tasks import TASKS
@@ -98,10 +99,14 @@ def test_tiles_give_the_whole_pictures_result(local, scene, tmp_path, parts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("factor", "kernel"), [(4, "lanczos"), (3, np.ones((5, 5)))], ids=["named", "array"])
+@pytest.mark.parametrize(
+    ("factor", "kernel"),
+    [(4, "lanczos"), (3, np.ones((5, 5))), (1.5, "bicubic")],
+    ids=["named", "array", "one and a half"],
+)
 def test_tiles_of_upscaling_look_at_the_same_phases(scene, factor, kernel):
-    """The widest kernels, in this process."""
-    pixels = scene[:56, :80] / np.float32(255)
+    """The widest kernels, and a factor that is not whole on odd sides; in this process."""
+    pixels = (scene[:97, :131] if factor == 1.5 else scene[:56, :80]) / np.float32(255)
     options = {"factor": factor, "kernel": kernel, "quality": "fast", "operator": "default"}
     work, request = assign("upscale", options, False, Layout((), pixels.shape), pixels.dtype)
     grid, found = divided(work, request, pixels.shape, 32, None), examine(work, pixels, None, alone=False)
@@ -109,6 +114,26 @@ def test_tiles_of_upscaling_look_at_the_same_phases(scene, factor, kernel):
     result = np.zeros_like(whole)
     for cell in grid.cells:
         result[grid.target(cell)] = repair_tile((work, grid, found), pixels[grid.region(cell)], None, cell)
+    assert len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "sigma"), [("denoise", 50.0), ("inpaint", 0.0)])
+def test_tiles_move_in_the_same_coordinates(scene, task, sigma):
+    """Whitened by filters that do not depend on the picture, nor on the part of it; in this process."""
+    gaps = np.random.default_rng(1).random(scene.shape) < 0.8 if task == "inpaint" else None
+    pixels = (noisy(scene, sigma) / 255).astype(np.float32)
+    options = {"sigma": sigma / 255, "operator": "default", "grouping": False}
+    work, request = assign(task, options, gaps is not None, Layout((), pixels.shape), pixels.dtype)
+    grid, found = divided(work, request, pixels.shape, 80, None), examine(work, pixels, gaps, alone=False)
+    asked = TASKS[task].request(pixels, **({} if gaps is None else {"mask": gaps}), **options)
+    assert all(isinstance(space, Whitened) for problem in asked.problems() for space in problem.geometries())
+    whole = asked.run()
+    result = np.zeros_like(whole)
+    for cell in grid.cells:
+        part = grid.region(cell)
+        seen = None if gaps is None else gaps[part]
+        result[grid.target(cell)] = repair_tile((work, grid, found), pixels[part], seen, cell)
     assert len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05
 
 

@@ -30,6 +30,7 @@ from cosparse.io.picture import Picture, losses, read_image, write_image
 from cosparse.io.values import default_range
 from cosparse.jpeg import Jpeg
 from cosparse.metrics import psnr
+from cosparse.reconstruction.start import enlarged_side
 from cosparse.repair import Repaired, bicubic, repair
 
 EXIST = "exist"
@@ -210,16 +211,17 @@ class FileRepair:
             self._repair(part, own, None)
 
     @property
-    def _factor(self) -> int:
+    def _factor(self) -> float:
         """How many times larger results are."""
-        return int(self.options.own.get("factor", 1))
+        return float(self.options.own.get("factor", 1))
 
     def _truth(self, image: Input, picture: Picture) -> Picture | None:
         """What the result is compared with."""
         if self.references is None:
             return None
         truth, (height, width, *colours) = self.references(image), picture.pages.shape[1:]
-        shape = (*picture.leading, height * self._factor, width * self._factor, *colours)
+        sides = (enlarged_side(side, self._factor) for side in (height, width))
+        shape = (*picture.leading, *sides, *colours)
         if shape != truth.pixels.shape:
             text = f"the result has shape {shape}, the reference {truth.pixels.shape}"
             raise ValueError(f"{text}; give the true image of this one")

@@ -16,17 +16,17 @@ from cosparse.cli.on_cluster import by_tiles, run_tiles
 from cosparse.cli.options import EstimatedSigma, Grouping, NoSigma, Repair, Shared, find_operator, must
 from cosparse.cli.psf_option import made_by, point_spread
 from cosparse.jpeg import Jpeg
-from cosparse.reconstruction.measurement import USUAL
+from cosparse.reconstruction.measurement import FACTORS, USUAL
 from cosparse.reconstruction.tasks import TASKS
 
 _near = must("lie in 0..255", lambda value: 0 <= value <= 255)
-_factors = must("be 2, 3 or 4", {2, 3, 4}.__contains__)
+_factors = must("be 1.5, 2, 3, 4 or 8", FACTORS.__contains__)
 _borders = must("be replicate or periodic", {"replicate", "periodic"}.__contains__)
 
 Mask = Annotated[str, Option(metavar="MASK", help="What is missing: see above.", show_default=False)]
 Tolerance = Annotated[float, Option(metavar="0..255", help="Of '#rrggbb'.", callback=_near)]
 Grow = Annotated[int, Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)]
-Factor = Annotated[int, Option(metavar="2|3|4", help="How many times larger.", callback=_factors)]
+Factor = Annotated[float, Option(metavar="1.5|2|3|4|8", help="How many times larger.", callback=_factors)]
 Kernel = Annotated[str, Option(metavar="KERNEL", help="The blur: see above.", show_default=False)]
 MadeBy = Annotated[str, Option("--kernel", metavar="KERNEL", help="How IN was made smaller: see above.")]
 JpegQuality = Annotated[int | None, Option(metavar="1..100", help="How what is no JPEG now was saved.", min=1, max=100)]
@@ -86,13 +86,13 @@ def inpaint(
 
 @repairing
 def upscale(factor: Factor = 2, kernel: MadeBy = USUAL, sigma: NoSigma = 0.0) -> dict[str, Any]:
-    """Enlarge 2, 3 or 4 times, with sharper edges than interpolation.
+    """Enlarge 1.5, 2, 3, 4 or 8 times, with sharper edges than interpolation.
 
     IN and OUT as for denoise; OUT left out, photo.png becomes
     photo.upscaled.png. KERNEL: what made IN small: bicubic, lanczos, box (mean
     of blocks), gaussian (a soft blur), or an image of what a point became.
     """
-    return {"factor": factor, "kernel": made_by(kernel), "sigma": sigma}
+    return {"factor": factor if factor % 1 else int(factor), "kernel": made_by(kernel), "sigma": sigma}
 
 
 @repairing

@@ -31,7 +31,7 @@ class Description:
     zarr_format: int = 3
     lost: tuple[str, ...] = ()
 
-    def enlarged(self, factor: int) -> Description:
+    def enlarged(self, factor: float) -> Description:
         """The same of pixels that are so many times as many along each side."""
         if factor == 1:
             return self

@@ -24,6 +24,7 @@ from cosparse.identity import described
 from cosparse.io.atomic import replacing
 from cosparse.noise import Map
 from cosparse.reconstruction.bounds import Pair, known_bounds
+from cosparse.reconstruction.start import enlarged_side
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -249,7 +250,7 @@ class TiledRepair:
         try:
             found = self._found(client, numbers)
             factor = self.work.factor
-            sides = (*(1 for _ in self.layout.leading), *(side[0] * factor for side in self.grid.chunks))
+            sides = (*(1 for _ in self.layout.leading), *(enlarged_side(side[0], factor) for side in self.grid.chunks))
             self.unfinished.create(
                 shape=self.layout.shape(factor), chunks=(*sides, *self.layout.last), dtype=self.dtype,
                 **self.description.for_zarr()[0],

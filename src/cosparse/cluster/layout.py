@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cosparse.reconstruction.start import enlarged_side
+
 Index = tuple[int, ...]  # where a page is along the leading axes; () of a single picture
 ChannelAxis = int | None | Literal["auto"]
 
@@ -43,9 +45,9 @@ class Layout:
         """All of them, in the order of the array."""
         return list(np.ndindex(*self.leading))
 
-    def shape(self, factor: int = 1) -> tuple[int, ...]:
+    def shape(self, factor: float = 1) -> tuple[int, ...]:
         """Of the whole array, or of one so many times larger."""
-        return (*self.leading, *(side * factor for side in self.size), *self.last)
+        return (*self.leading, *(enlarged_side(side, factor) for side in self.size), *self.last)
 
     def chunks(self, sides: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
         """Dask's chunks: each page alone, its rows and columns in these parts, its channels together."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from cosparse._version import __version__
 from cosparse.cluster.connection import gathered, on_worker
 from cosparse.kernels.threads import one_blas_thread
-from cosparse.optimize import Euclidean, Result, Settings, State, Stop, between, conjugate_gradient
+from cosparse.optimize import Result, Settings, State, Stop, between, conjugate_gradient
 from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.prior import Region
-from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.problem import Problem, Space
 from cosparse.reconstruction.request import Request
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def take_steps(steps: Sequence[Steps], request: Request) -> Array:
     """The repair of an array by these steps, those of each stage of each of its problems in turn."""
     turns = iter(steps)
 
-    def descend(energy: Energy, geometry: Euclidean, start: Array, settings: Settings, **_: Any) -> Result:
+    def descend(energy: Energy, geometry: Space, start: Array, settings: Settings, **_: Any) -> Result:
         own = next(turns, None)  # None if no sample had anything to do
         result = None if own is None else _taken(own, energy, geometry, start)
         return result or conjugate_gradient(energy, geometry, start, settings)
@@ -51,7 +51,7 @@ def take_steps(steps: Sequence[Steps], request: Request) -> Array:
     return request.run(descend=descend)
 
 
-def _taken(steps: Steps, energy: Energy, geometry: Euclidean, start: Array) -> Result | None:
+def _taken(steps: Steps, energy: Energy, geometry: Space, start: Array) -> Result | None:
     """Where the steps lead; None if that is higher: they are too long for what is unlike anything in the samples."""
 
     def seen(point: Array) -> tuple[float, Array]:
@@ -76,22 +76,30 @@ def _taken(steps: Steps, energy: Energy, geometry: Euclidean, start: Array) -> R
     return Result(point, value, 0.0, Stop.ITERATIONS, len(steps), len(steps), (first, value))
 
 
+class PosedPlane(NamedTuple):
+    """The problem of a plane, with the energies of its stages and the spaces they are minimised in."""
+
+    problem: Problem
+    energies: list[Energy]
+    spaces: list[Space]
+
+    @classmethod
+    def of(cls, problem: Problem) -> PosedPlane:
+        return cls(problem, problem.energies(), problem.geometries())
+
+
 @dataclass(frozen=True)
 class PosedSample:
-    """A sample: the problems of its planes, with the energies of their stages; what counts of it, and how often."""
+    """A sample: the problems of its planes; what counts of it, and how often."""
 
-    planes: list[tuple[Problem, list[Energy]]]
+    planes: list[PosedPlane]
     inside: Region
     weight: float
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of every plane of the result."""
-        return self.planes[0][0].start.shape
-
-    def geometry(self, plane: int) -> Euclidean:
-        """Of the pixels of a plane."""
-        return self.planes[plane][0].geometry()
+        return self.planes[0].problem.start.shape
 
 
 @dataclass(frozen=True)
@@ -102,39 +110,45 @@ class Share:
 
     def plan(self) -> list[list[Settings]]:
         """Of every stage of every plane."""
-        return [problem.settings() for problem, _ in self.samples[0].planes] if self.samples else []
+        return [plane.problem.settings() for plane in self.samples[0].planes] if self.samples else []
 
     def start(self, plane: int) -> Array:
         """Where a plane starts."""
-        return self._flat([sample.planes[plane][0].start for sample in self.samples])
+        return self._flat([sample.planes[plane].problem.start for sample in self.samples])
 
     def evaluate(self, point: Array, plane: int, stage: int) -> tuple[float, Array]:
         """The energies of what counts, added up as often as it does, and the gradient of each."""
         total, slope = 0.0, np.empty_like(point)
         with one_blas_thread():
             for sample, part in self._slices():
-                energy = sample.planes[plane][1][stage]
+                energy = sample.planes[plane].energies[stage]
                 value, gradient = energy(point[part].reshape(sample.shape), sample.inside)
                 slope[part] = gradient.ravel()
                 total += sample.weight * value
         return total, slope
 
-    def project(self, vector: Array, plane: int) -> Array:
-        """A vector that moves nothing that is fixed."""
-        moved = [
-            sample.geometry(plane).project(vector[part], vector[part].reshape(sample.shape))
-            for sample, part in self._slices()
-        ]
+    def project(self, vector: Array, plane: int, stage: int) -> Array:
+        """A gradient in the coordinates of the stage, of what may move."""
+        moved = []
+        for sample, part in self._slices():
+            here = vector[part].reshape(sample.shape)
+            moved.append(sample.planes[plane].spaces[stage].project(here, here))
         return self._flat(moved)
 
-    def inner(self, a: Array, b: Array, plane: int) -> float:
+    def step(self, point: Array, direction: Array, plane: int, stage: int, t: float) -> Array:
+        """The point so many directions on."""
+        moved = []
+        for sample, part in self._slices():
+            at, way = (vector[part].reshape(sample.shape) for vector in (point, direction))
+            moved.append(sample.planes[plane].spaces[stage].step(at, way, t))
+        return self._flat(moved)
+
+    def inner(self, a: Array, b: Array, plane: int, stage: int) -> float:
         """<a, b> over what counts, as often as it does."""
         total = 0.0
         for sample, part in self._slices():
             one, other = (vector[part].reshape(sample.shape)[sample.inside] for vector in (a, b))
-            variance = sample.geometry(plane).variance
-            space = Euclidean(variance=None if variance is None else variance[sample.inside])
-            total += sample.weight * space.inner(one, other)
+            total += sample.weight * sample.planes[plane].spaces[stage].within(sample.inside).inner(one, other)
         return total
 
     def _slices(self) -> Iterator[tuple[PosedSample, slice]]:
@@ -206,18 +220,18 @@ class _Samples:
 
     def inner(self, a: Pieces, b: Pieces) -> float:
         """<a, b> over what counts."""
-        return float(sum(self.shares.each(partial(Share.inner, plane=self.plane), a, b).gather()))
+        return float(sum(self.shares.each(partial(Share.inner, plane=self.plane, stage=self.stage), a, b).gather()))
 
     def project(self, point: Pieces, vector: Pieces) -> Pieces:
-        """As for plain space."""
-        return self.shares.each(partial(Share.project, plane=self.plane), vector)
+        """As the stage has it."""
+        return self.shares.each(partial(Share.project, plane=self.plane, stage=self.stage), vector)
 
     def step(self, point: Pieces, direction: Pieces, t: float) -> Pieces:
-        """As for plain space."""
-        return direction.each(lambda way, at: Euclidean().step(at, way, t), point)
+        """As the stage has it."""
+        return self.shares.each(partial(Share.step, plane=self.plane, stage=self.stage, t=t), point, direction)
 
     def transport(self, vector: Pieces, point: Pieces, direction: Pieces, t: float) -> Pieces:
-        """As for plain space."""
+        """As the stage has it."""
         return vector
 
     def descend(self, start: Pieces, settings: Settings) -> tuple[Steps, Pieces]:

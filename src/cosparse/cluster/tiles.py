@@ -16,7 +16,7 @@ import cosparse
 from cosparse.cluster.connection import on_worker
 from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
-from cosparse.cluster.steps import Pieces, PosedSample, Share, Steps, find_steps, take_steps
+from cosparse.cluster.steps import Pieces, PosedPlane, PosedSample, Share, Steps, find_steps, take_steps
 from cosparse.io.values import checked_range
 from cosparse.noise import Map, Noise, PoissonGaussian
 from cosparse.reconstruction.bounds import Extremes
@@ -26,6 +26,7 @@ from cosparse.reconstruction.planes import open_image, refuse_far
 from cosparse.reconstruction.prior import Region
 from cosparse.reconstruction.psf import named_kernel
 from cosparse.reconstruction.request import Request, Task
+from cosparse.reconstruction.start import enlarged_side
 from cosparse.reconstruction.tasks import TASKS
 
 Array = NDArray[Any]
@@ -41,9 +42,10 @@ class Assignment:
     version: str = cosparse.__version__
 
     @property
-    def factor(self) -> int:
+    def factor(self) -> float:
         """How many times larger the result is."""
-        return int(self.options.get("factor", 1))
+        found: float = self.options.get("factor", 1)
+        return found if found % 1 else int(found)
 
     def knowing(self, **found: Any) -> Assignment:
         """The same with options that were found out."""
@@ -161,7 +163,7 @@ class Grid:
 
     edges: tuple[tuple[int, ...], tuple[int, ...]]
     overlap: int
-    factor: int
+    factor: float
     unit: int
     reach: int
 
@@ -187,14 +189,18 @@ class Grid:
     def target(self, cell: Cell) -> Region:
         """Where a tile's result goes."""
         rows, columns = (
-            slice(edges[i] * self.factor, edges[i + 1] * self.factor) for edges, i in zip(self.edges, cell, strict=True)
+            slice(enlarged_side(edges[i], self.factor), enlarged_side(edges[i + 1], self.factor))
+            for edges, i in zip(self.edges, cell, strict=True)
         )
         return rows, columns
 
     def trim(self, result: Array, cell: Cell) -> Array:
         """A tile's result without the overlap."""
         rows, columns = (
-            slice(there.start - seen.start * self.factor, there.stop - seen.start * self.factor)
+            slice(
+                there.start - enlarged_side(seen.start, self.factor),
+                there.stop - enlarged_side(seen.start, self.factor),
+            )
             for seen, there in zip(self.region(cell), self.target(cell), strict=True)
         )
         return result[rows, columns]
@@ -208,13 +214,15 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     """
     task, patch, first = TASKS[work.task], work.options["operator"].patch_shape, request.denoised
     unit = math.lcm(task.unit, *_units(request, patch), *(() if first is None else _units(first, patch)))
+    unit *= 2 if work.factor % 1 else 1  # of which 1.5 times is whole, and still a multiple of all these
     pixels, more = _looks(task, request, patch), _looks_further(request, patch)
     pixels += 2 * max(np.shape(work.options.get("kernel", ())), default=0)
     if first is not None:
-        pixels += work.factor * (_looks(TASKS["denoise"], first, patch) + _looks_further(first, patch))
+        pixels += math.ceil(work.factor) * (_looks(TASKS["denoise"], first, patch) + _looks_further(first, patch))
     elif isinstance(work.options.get("noise"), PoissonGaussian) and request.problems()[0].measure is not None:
-        pixels += work.factor * TASKS["denoise"].reach * max(patch)  # its variances are those of a denoised estimate
-    reach, enough = (-(-count // (work.factor * unit)) * unit for count in (pixels, pixels + more))
+        # Its variances are those of a denoised estimate.
+        pixels += math.ceil(work.factor) * TASKS["denoise"].reach * max(patch)
+    reach, enough = (math.ceil(count / (work.factor * unit)) * unit for count in (pixels, pixels + more))
     overlap = enough if overlap is None else -(-overlap // unit) * unit
     if tile < overlap:
         raise ValueError(
@@ -302,9 +310,12 @@ def share_of(
         found = []
         for crop, mask, sample, levels in zip(crops, masks, samples, maps or [None] * len(crops), strict=True):
             problems = [] if mask is not None and mask.all() else work.request(crop, mask, levels).problems()
-            rows, columns = (slice(part.start * work.factor, part.stop * work.factor) for part in sample.inside)
+            rows, columns = (
+                slice(enlarged_side(part.start, work.factor), enlarged_side(part.stop, work.factor))
+                for part in sample.inside
+            )
             if problems:  # there are none where no pixel is missing
-                planes = [(problem, problem.energies()) for problem in problems]
+                planes = [PosedPlane.of(problem) for problem in problems]
                 found.append(PosedSample(planes, (rows, columns), sample.weight))
         return Share(found)
 

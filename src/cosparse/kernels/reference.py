@@ -66,9 +66,12 @@ def replicate(image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> 
 def replicate_rows(image: Array, rows: range, patch: tuple[int, int], stride: tuple[int, int]) -> Array:
     """The part of :func:`replicate` that some rows of patches see."""
     top = rows.start * stride[0] - patch[0] // 2
-    lines = np.arange(top, top + (len(rows) - 1) * stride[0] + patch[0])
-    columns = padding(image.shape[1], patch[1], stride[1])
-    return np.pad(image[lines.clip(0, len(image) - 1)], ((0, 0), columns), mode="edge")
+    lines = np.arange(top, top + (len(rows) - 1) * stride[0] + patch[0]).clip(0, len(image) - 1)
+    (before, after), width = padding(image.shape[1], patch[1], stride[1]), image.shape[1]
+    part = np.empty((len(lines), before + width + after), image.dtype)  # np.pad would take four times as long
+    part[:, before : before + width] = image[lines]
+    part[:, :before], part[:, before + width :] = part[:, before, None], part[:, before + width - 1, None]
+    return part
 
 
 def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) -> Array:
@@ -293,6 +296,20 @@ def pooled_reverse(
 
 EVEN = 64.0  # variances that differ by no more than this within a group are taken for one
 CHESSBOARD = 8  # patches of this size or more are compared by every second pixel, like a chessboard's white fields
+
+
+def smooth(image: Array, down: Array, across: Array) -> Array:
+    """A symmetric filter down the columns and one along the rows, the image mirrored at its borders.
+
+    Of each filter the middle tap and those to one side are given. With mirrors it is a symmetric matrix on images.
+    """
+    for axis, taps in enumerate((down, across)):
+        reach, lines = len(taps) - 1, np.moveaxis(image, axis, -1)
+        padded = np.pad(lines, ((0, 0), (reach, reach)), mode="symmetric")
+        kernel = np.concatenate([taps[:0:-1], taps])
+        lines = np.stack([np.convolve(line, kernel, mode="valid") for line in padded])
+        image = np.moveaxis(lines, -1, axis)
+    return image
 
 
 def group_corners(extent: int, size: int, step: int, shift: int = 0) -> NDArray[np.int64]:

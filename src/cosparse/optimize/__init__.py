@@ -6,8 +6,9 @@ from cosparse.optimize.interpolating import Interpolation, between
 from cosparse.optimize.line_search import LineSearch
 from cosparse.optimize.oblique import Oblique
 from cosparse.optimize.result import Result, Stop
+from cosparse.optimize.whitened import Whitened
 
 __all__ = [
-    "Euclidean", "Interpolation", "LineSearch", "Oblique", "Result", "Settings", "State", "Step", "Stop", "between",
-    "conjugate_gradient",
+    "Euclidean", "Interpolation", "LineSearch", "Oblique", "Result", "Settings", "State", "Step", "Stop", "Whitened",
+    "between", "conjugate_gradient",
 ]  # fmt: skip

@@ -37,6 +37,10 @@ class Euclidean:
         """<a, b>."""
         return float(np.vdot(a, b if self.variance is None else b / self.variance))
 
+    def within(self, place: Any) -> Euclidean:
+        """The geometry of some of the entries, as far as inner products go."""
+        return Euclidean(variance=None if self.variance is None else self.variance[place])
+
     def project(self, point: Array, vector: Array) -> Array:
         """A gradient in these units, without what would move a fixed entry."""
         if self.variance is not None:

@@ -102,8 +102,8 @@ class Energy:
     def _of(self, residual: NDArray[Any], region: Region, shape: tuple[int, ...]) -> NDArray[Any]:
         """The residual of a region's data."""
         data_shape = self.measure.data_shape  # an image too, perhaps a smaller one
-        factor = shape[0] // data_shape[0]
-        rows, columns = (slice(part.start // factor, part.stop // factor) for part in region)
+        factor = round(2 * shape[0] / data_shape[0]) / 2  # 1.5, or whole; a half pixel at the end may be too much
+        rows, columns = (slice(int(part.start / factor), int(part.stop / factor)) for part in region)
         return residual.reshape(data_shape)[rows, columns]
 
 

@@ -16,7 +16,7 @@ from cosparse.optimize import Euclidean, Result, Settings, State, Stop, conjugat
 from cosparse.reconstruction.energy import Energy, Image, Terms
 from cosparse.reconstruction.local_noise import grid, patch_levels, pixel_levels, relative_variance, taken_of
 from cosparse.reconstruction.noise_level import typical_level
-from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.problem import Problem, Space
 from cosparse.reconstruction.stages import TABLE
 from cosparse.reconstruction.watch import Watch
 from cosparse.trained_steps import Step
@@ -41,7 +41,7 @@ class Solution:
     weight : float
         lambda of the last stage.
     gradient_norm : float
-        Of the last stage's energy at the image.
+        Of the last stage's energy at the image, in the coordinates of its descent.
     energies : tuple of tuples of float
         Of every stage: at its start and after every iteration.
     minimised : Energy or None
@@ -120,10 +120,8 @@ def solve(
     if settings is not None:
         stages[-1] = replace(settings, first_step=settings.first_step or stages[-1].first_step)
     start = np.ascontiguousarray(problem.start, np.float32)
-    space = problem.geometry()
-    results = minimise(
-        energies, stages, start, free=space.free, variance=space.variance, revise=revise, watch=watch, descend=descend
-    )
+    spaces = problem.geometries()
+    results = minimise(energies, stages, start, spaces=spaces, revise=revise, watch=watch, descend=descend)
     last, energy = results[-1], energies[len(results) - 1]
     image = last.point if problem.within is None else problem.within.nearest(last.point)
     if revise is not None and len(results) > 1:
@@ -147,24 +145,27 @@ def minimise(
     start: Image,
     *,
     free: NDArray[np.bool_] | None = None,
-    variance: Image | None = None,
+    spaces: Sequence[Space] | None = None,
     revise: Revise | None = None,
     watch: Watch | None = None,
     descend: Descend = conjugate_gradient,
 ) -> list[Result]:
-    """Minimise energies in turn (a continuation in weight or sharpness), each from the last one's result."""
-    watch = watch or Watch()
+    """Minimise energies in turn (a continuation in weight or sharpness), each from the last one's result.
+
+    Each in a space of its own, or all in plain space, where some pixels may be `free` only.
+    """
+    watch, spaces = watch or Watch(), spaces or [Euclidean(free)] * len(energies)
     done, limit, image = 0, sum(settings.iterations for settings in stages), start
     results: list[Result] = []
     with one_blas_thread():
-        for stage, (energy, settings) in enumerate(zip(energies, stages, strict=True)):
+        for stage, (energy, settings, space) in enumerate(zip(energies, stages, spaces, strict=True)):
             if revise is not None and stage > 0:
                 energy = revise(energy, results[0].point)
 
             def report(state: State, done: int = done, stage: int = stage, energy: Energy = energy) -> bool:
                 return watch.iteration(done + state.iteration, limit, state.value, state.point, stage, energy.weight)
 
-            result = descend(energy, Euclidean(free, variance), image, settings, callback=report)
+            result = descend(energy, space, image, settings, callback=report)
             image = result.point
             if not math.isfinite(float(image.sum(dtype=float))):
                 raise FloatingPointError("the reconstruction left the range of numbers")

@@ -8,6 +8,8 @@ small tables, patches' levels are rounded to a grid of σ₀ times powers of 1.0
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -78,9 +80,13 @@ def taken_of(noise: Map, patch: tuple[int, int], stride: tuple[int, int]) -> Pla
     return np.minimum(np.sqrt(relative_variance(noise)), MOST_TAKEN * seen / sums).astype(np.float32)
 
 
-def enlarged(noise: Map, factor: int) -> Map:
+def enlarged(noise: Map, factor: float) -> Map:
     """Of an image that was made `factor` times as large: every pixel's level in all that came of it."""
-    return Map(np.kron(noise.sigma, np.ones((factor, factor), np.float32)), typical=typical_level(noise))
+    rows, columns = (
+        np.minimum((np.arange(math.ceil(side * factor)) + 0.5) / factor, side - 1).astype(int)
+        for side in noise.sigma.shape
+    )
+    return Map(noise.sigma[np.ix_(rows, columns)], typical=typical_level(noise))
 
 
 def _numbers(noise: Map, sigma: NDArray[np.floating] | np.floating) -> NDArray[np.intp]:

@@ -171,27 +171,29 @@ def _cubic(x: Array) -> Array:
 # By name: the weight of a pixel by its distance in pixels of the small image, and the distance where that ends.
 FILTERS: dict[str, tuple[Callable[[Array], Array], float]] = {
     "bicubic": (_cubic, 2.0),
-    "box": (lambda x: (x <= 0.5).astype(float), 0.5),
+    "box": (lambda x: np.where(x == 0.5, 0.5, x < 0.5), 0.5),
     "lanczos": (lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0), 3.0),
 }
 REDUCTIONS = ("gaussian", *FILTERS)
+FACTORS = (1.5, 2, 3, 4, 8)  # of upscaling
 USUAL = "bicubic"  # what upscaling takes a small image to be made by; least mean regret in benchmarks/reductions.py
 
 
 @_remembered
-def reduction(factor: int, shape: Shape, kernel: ArrayLike | str = USUAL) -> Measurement:
+def reduction(factor: float, shape: Shape, kernel: ArrayLike | str = USUAL) -> Measurement:
     """The image made `factor` times smaller, as a program did it: what upscaling undoes.
 
     "bicubic" (a = -0.5), "box" and "lanczos" (of 3) stretch the filter over the pixels that one of the small image
     stands for, so that nothing aliases, as Pillow does, and MATLAB but for the border: weights of pixels beyond it go
-    to those inside. "gaussian" is the paper's, see :func:`downsampling`, and an array is a kernel for that.
+    to those inside. "gaussian" is the paper's, see :func:`downsampling`, and an array is a kernel for that: both keep
+    every `factor`-th pixel, so that it is a whole number, which for the others it need not be.
     """
-    if not isinstance(kernel, str):
-        return downsampling(factor, shape, kernel=kernel)
-    if kernel == "gaussian":
-        return downsampling(factor, shape)
-    if kernel not in FILTERS:
+    if isinstance(kernel, str) and kernel not in REDUCTIONS:
         raise ValueError(f"kernel: expected one of {', '.join(REDUCTIONS)} or an array, got {kernel!r}")
+    if not isinstance(kernel, str) or kernel == "gaussian":
+        if factor % 1:
+            raise ValueError(f"kernel: every {factor}-th pixel cannot be kept; for that factor, {', '.join(FILTERS)}")
+        return downsampling(int(factor), shape, kernel=None if isinstance(kernel, str) else kernel)
     rows, columns = (_averages(kernel, side, factor) for side in shape)
     rows_back, columns_back = rows.T.tocsr(), columns.T.tocsr()
 
@@ -204,12 +206,12 @@ def reduction(factor: int, shape: Shape, kernel: ArrayLike | str = USUAL) -> Mea
     )  # fmt: skip
 
 
-def _averages(kernel: str, size: int, factor: int) -> Any:
+def _averages(kernel: str, size: int, factor: float) -> Any:
     """The (size/factor, size) sparse matrix of a reduction along one axis; each row sums to one."""
     from scipy.sparse import csr_array
 
     weight, reach = FILTERS[kernel]
-    count = -(-size // factor)
+    count = round(size / factor) if factor % 1 else int(-(-size // factor))
     centre = (np.arange(count) + 0.5) * factor - 0.5
     taps = np.floor(centre).astype(int)[:, None] + np.arange(-int(reach * factor), int(reach * factor) + 2)
     weights = np.where((taps >= 0) & (taps < size), weight(np.abs(taps - centre[:, None]) / factor), 0)
@@ -359,6 +361,7 @@ EXAMPLES: dict[str, Callable[[Shape], Measurement]] = {
     "reduction, bicubic": lambda shape: reduction(3, shape, "bicubic"),
     "reduction, box": lambda shape: reduction(2, shape, "box"),
     "reduction, lanczos": lambda shape: reduction(4, shape, "lanczos"),
+    "reduction by 1.5": lambda shape: reduction(1.5, shape, "bicubic"),
     "reduction, array": lambda shape: reduction(2, shape, np.arange(1, 13).reshape(3, 4) / 78),
     "block cosines": lambda shape: block_cosines(shape, 1 + np.arange(64).reshape(8, 8)),
     "fourier sampling": lambda shape: fourier_sampling(variable_density_mask(shape, 0.4)),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cosparse.kernels.reference import LocalWeights
 from cosparse.noise import Map
 from cosparse.operator import AnalysisOperator
-from cosparse.optimize import Euclidean, Settings
+from cosparse.optimize import Euclidean, Settings, Whitened
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.energy import Energy, Image
 from cosparse.reconstruction.intervals import Intervals
@@ -19,7 +19,10 @@ from cosparse.reconstruction.local_noise import grid, patch_levels, precision, r
 from cosparse.reconstruction.noise_level import typical_level
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.stages import Plan, Stage, first_step
+from cosparse.reconstruction.whitening import filters
 from cosparse.trained_steps import Step
+
+Space = Euclidean | Whitened
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +108,21 @@ class Problem:
         factors = [np.divide(own.scale, scale, out=np.zeros_like(scale), where=scale > 0) for own in each]
         return LocalWeights(levels, np.stack(weights), np.stack(factors))
 
-    def geometry(self) -> Euclidean:
-        """Of the pixels: which may change, and in what unit each is measured, so that all converge alike."""
-        if self.noise is None:
-            return Euclidean(self.free)
-        unit = relative_variance(self.noise)
-        # Through a measurement pixels see the data of others, noisier or less so: half of the way is better there.
-        return Euclidean(self.free, unit if self.measure is None else np.sqrt(unit))
+    def geometries(self) -> list[Space]:
+        """Of every stage: which pixels may change, and in what units and coordinates, so that all converge alike."""
+        unit = None
+        if self.noise is not None:
+            unit = relative_variance(self.noise)
+            # Through a measurement pixels see the data of others, noisier or less so: half of the way is better there.
+            unit = unit if self.measure is None else np.sqrt(unit)
+        return [self._space(stage, unit) for stage in self.plan.stages]
+
+    def _space(self, stage: Stage, unit: Image | None) -> Space:
+        if not stage.whitened:
+            return Euclidean(self.free, unit)
+        prior = Prior(self.operator.at(stage.sigma), stage.penalty)
+        down, across = filters(prior, stage.weight, stage.whitened, None if self.data is None else 1.0)
+        return Whitened(down, across, self.free, unit)
 
     def settings(self) -> list[Settings]:
         """Of every stage: its iterations, and where its first line search begins."""

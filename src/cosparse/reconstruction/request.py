@@ -99,7 +99,7 @@ class Asked:
     sigma: float  # the noise of the page: one number for all of it
     gaps: NDArray[np.bool_] | None = None  # (h, w), of inpainting: what is missing
     trust: Plane | None = None  # of inpainting: how much each known pixel counts
-    factor: int = 1  # of upscaling
+    factor: float = 1  # of upscaling
     kernel: Any = USUAL  # of upscaling: what the small image was made by, a name or an array
     measure: Any = None  # of deblurring: a LinearOperator
     noise: Noise | None = None  # what kind of noise, on 0..255, if it is not white and the same everywhere

@@ -22,6 +22,7 @@ from cosparse.trained_steps import REFERENCE_SIGMA
 
 Quality = Literal["fast", "balanced", "best"]
 QUALITIES: tuple[str, ...] = get_args(Quality)
+WHITE_STEP = 0.7  # in whitened coordinates, where the first line search begins
 TABLE: dict[str, Any] = tomllib.loads(resources.files(__package__).joinpath("stages.toml").read_text("utf-8"))
 
 
@@ -41,6 +42,9 @@ class Stage:
     iterations : int
     sigma : float
         The noise on 0..255 that the operator is taken at, see :meth:`AnalysisOperator.at`.
+    whitened : float
+        For its descent, the part of the penalty's curvature at zero that is taken for typical: pixels are then moved in
+        coordinates in which all frequencies are as stiff, see :mod:`cosparse.reconstruction.whitening`. 0: as they are.
     local : tuple of Stage
         Where the noise differs from pixel to pixel: what it is at each level, see
         :mod:`cosparse.reconstruction.local_noise`. Without them, what :meth:`at` says.
@@ -50,6 +54,7 @@ class Stage:
     penalty: Penalty
     iterations: int
     sigma: float
+    whitened: float = 0.0
     local: tuple[Stage, ...] = field(default=(), repr=False)
 
     def at(self, ratio: float) -> Stage:
@@ -148,6 +153,7 @@ def _stage(numbers: dict[str, Any], sigma: float, level: int, nu: float) -> Stag
         Penalty.log(nu * numbers["nu"]),
         round(by_noise(numbers.get("longer", 1.0), sigma) * numbers["iterations"][level]),
         max(float(numbers.get("at", sigma)), TABLE["noise"]["least"]),
+        numbers.get("whitened", 0.0),
     )
 
 
@@ -212,7 +218,9 @@ def first_step(stage: Stage, operator: AnalysisOperator) -> float:
     """Where the first line search of a stage begins: the inverse of a typical curvature of the energy.
 
     One step of this length neither crawls nor overshoots. In flat parts the prior's curvature is weight·phi''(0)·mass,
-    a quarter of it is typical.
+    a quarter of it is typical. In whitened coordinates curvatures are about 1.
     """
+    if stage.whitened:
+        return WHITE_STEP
     hessian = 2 * stage.penalty.nu if stage.penalty.form == "log" else 1.0
     return 1 / (1 + 0.25 * stage.weight * hessian * mass(operator))

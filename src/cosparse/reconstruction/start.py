@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -34,25 +35,34 @@ def smoothed(plane: Plane, sigma: float, noise: Map | None = None) -> Plane:
     return np.asarray(plane + part.clip(0, 1) * (mean - plane), np.float32)
 
 
-def enlarge(plane: Plane, factor: int) -> Plane:
+def enlarged_side(side: int, factor: float) -> int:
+    """So many pixels become of one side: all that they cover, so that a half is rounded up.
+
+    >>> enlarged_side(5, 3), enlarged_side(5, 1.5)
+    (15, 8)
+    """
+    return math.ceil(side * factor)
+
+
+def enlarge(plane: Plane, factor: float) -> Plane:
     """Bicubic interpolation (a = -0.5) onto a grid whose pixel centres fit: the start of upscaling."""
     height, width = plane.shape
     rows, columns = _bicubic(height, factor), _bicubic(width, factor)
     return np.ascontiguousarray(rows @ plane @ columns.T)
 
 
-def _bicubic(size: int, factor: int) -> Any:
+def _bicubic(size: int, factor: float) -> Any:
     """The (size·factor, size) sparse matrix of interpolation along one axis, borders replicated: four pixels a row."""
     from scipy.sparse import csr_array
 
-    centre = (np.arange(size * factor) + 0.5) / factor - 0.5
+    centre = (np.arange(enlarged_side(size, factor)) + 0.5) / factor - 0.5
     taps = np.floor(centre).astype(int)[:, None] + np.arange(-1, 3)
     distance = np.abs(centre[:, None] - taps)
     near = 1.5 * distance**3 - 2.5 * distance**2 + 1
     far = -0.5 * distance**3 + 2.5 * distance**2 - 4 * distance + 2
     factors = np.where(distance <= 1, near, np.where(distance < 2, far, 0)).astype(np.float32)
     places = np.repeat(np.arange(len(centre)), 4), np.clip(taps, 0, size - 1).ravel()
-    return csr_array((factors.ravel(), places), shape=(size * factor, size))
+    return csr_array((factors.ravel(), places), shape=(len(centre), size))
 
 
 def interpolate(plane: Plane, gaps: NDArray[np.bool_]) -> Plane:

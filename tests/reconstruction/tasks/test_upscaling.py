@@ -57,6 +57,39 @@ def test_steps_correct_what_the_energy_gives_but_by_other_factors_than_they_know
         assert np.array_equal(energy, corrected) != corrects
 
 
+@pytest.mark.parametrize("kernel", measurement.FILTERS)
+@pytest.mark.parametrize("factor, gain", [(1.5, 1.5), (8, 0.3)])
+def test_other_factors_beat_bicubic_too(factor, gain, kernel, clean):
+    small = measurement.reduction(factor, clean.shape, kernel).forward(clean.astype(np.float32))
+    found = upscale(small, factor, kernel=kernel, quality="fast")
+    assert psnr(clean, found) > psnr(clean, enlarge(small, factor)) + gain
+
+
+@pytest.mark.parametrize("shape", [(6, 8), (5, 7), (1, 3)])
+def test_sides_by_one_and_a_half_cover_every_pixel(shape):
+    """What is left of a half pixel is a whole one; of noise that differs from pixel to pixel as well."""
+    image = np.random.default_rng(0).random((*shape, 3))
+    sides = tuple(-(-3 * side // 2) for side in shape)
+    assert upscale(image, 1.5, channel_axis=-1, quality="fast").shape == (*sides, 3)
+    assert upscale(image[..., 0], 1.5, sigma=np.linspace(0.1, 0.2, shape[1]) * np.ones((shape[0], 1))).shape == sides
+    (problem,) = TASKS["upscale"].request(image[..., 0], 1.5).problems()
+    assert problem.measure.data_shape == shape
+
+
+@pytest.mark.parametrize("factor", [0, 1, 2.5, 5, True, "2"])
+def test_another_factor_is_refused(factor):
+    with pytest.raises(ValueError, match=r"^factor: expected 1.5, 2, 3, 4 or 8, got "):
+        upscale(np.zeros((8, 8)), factor)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", SPREAD], ids=["named", "array"])
+def test_every_one_and_a_halfth_pixel_cannot_be_kept(kernel):
+    with pytest.raises(
+        ValueError, match=r"^kernel: for factor 1.5 expected bicubic, box, lanczos, got ('gau|an array)"
+    ):
+        upscale(np.zeros((8, 8)), 1.5, kernel=kernel)
+
+
 @pytest.mark.parametrize("kernel", measurement.REDUCTIONS)
 def test_what_really_made_it_is_the_best_assumption(kernel, clean):
     small = measurement.reduction(2, clean.shape, kernel).forward(clean.astype(np.float32))

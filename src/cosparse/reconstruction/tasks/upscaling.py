@@ -18,7 +18,7 @@ from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import checked_kernel
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
-from cosparse.reconstruction.start import enlarge
+from cosparse.reconstruction.start import enlarge, enlarged_side
 from cosparse.reconstruction.tasks import denoising
 from cosparse.reconstruction.tasks.denoising import trained_to_denoise, with_photon_map
 from cosparse.trained_steps import TrainedSteps
@@ -28,7 +28,7 @@ from cosparse.trained_steps import TrainedSteps
 @keywords_of(Repairing)
 def upscale(
     image: ArrayLike,
-    factor: int,
+    factor: float,
     *,
     kernel: ArrayLike | str = measurement.USUAL,
     sigma: ArrayLike = 0.0,
@@ -37,7 +37,7 @@ def upscale(
     quality: Quality = "balanced",
     **more: Unpack[RepairKeywords],
 ) -> NDArray[Any]:
-    """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
+    """Enlarge by 1.5, 2, 3, 4 or 8, and with `sigma` denoise as well (section V-E).
 
     Minimises ½‖A s - y‖² + lambda·g(s), Eq. (49), where g is the sparsity of all patches under the operator. A makes
     the small image y of the large one, see :func:`measurement.reduction`; the nearer to what made it, the better. An
@@ -49,13 +49,14 @@ def upscale(
     ----------
     image : array
         (h, w), pages of it (..., h, w), or either with a channel axis; uint8, uint16 or float.
-    factor : {2, 3, 4}
-        How many times larger.
+    factor : {1.5, 2, 3, 4, 8}
+        How many times larger. Half a pixel at the end of an odd side becomes a whole one.
     kernel : {"bicubic", "box", "lanczos", "gaussian"} or (a, b) array
         How the small image was made: as Pillow and others reduce ("bicubic", "lanczos"), by the mean of every block of
         factor x factor pixels ("box": a camera's coarser pixels), by the paper's blur ("gaussian"), or by a blur with
         this array, normalised to sum 1, of which every factor-th pixel was kept. An array of even sides lies in the
         middle of the blocks of an even factor, one of odd sides in those of factor 3; else half a pixel beside.
+        For 1.5, whose blocks have no middle, one of the first three.
     sigma : float
         Noise of the small image in its own units, to be removed as well.
     operator : AnalysisOperator or str, optional
@@ -122,26 +123,27 @@ def pose(channel: Channel, asked: Asked) -> Problem:
 @keywords_of(Options)
 def request(
     image: ArrayLike,
-    factor: int,
+    factor: float,
     *,
     kernel: ArrayLike | str = measurement.USUAL,
     sigma: ArrayLike = 0.0,
     **given: Unpack[Common],
 ) -> Request:
     """What :func:`upscale` is asked for."""
-    if isinstance(factor, bool) or factor not in (2, 3, 4):
-        raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
+    if isinstance(factor, bool) or factor not in measurement.FACTORS:
+        raise ValueError(f"factor: expected 1.5, 2, 3, 4 or 8, got {factor!r}")
+    times = float(factor) if factor % 1 else int(factor)
     request = _without_noise(Request.of(pose, image, sigma, given), image, sigma, given)
-    made_by = _checked(kernel, tuple(int(factor) * side for side in request.pages.shape[1:3]))
+    made_by = _checked(kernel, times, tuple(enlarged_side(side, times) for side in request.pages.shape[1:3]))
 
     def larger(plane: Plane) -> Plane:
-        return enlarge(plane, int(factor))
+        return enlarge(plane, times)
 
     return replace(
         request,
-        asked=[asked and replace(asked, factor=int(factor), kernel=made_by) for asked in request.asked],
+        asked=[asked and replace(asked, factor=times, kernel=made_by) for asked in request.asked],
         larger=larger,
-        correction=_correction(request.asked[0], int(factor)),
+        correction=_correction(request.asked[0], times),
     )
 
 
@@ -158,14 +160,17 @@ def _without_noise(asked_for: Request, image: ArrayLike, sigma: ArrayLike, given
     return replace(asked_for, pages=first.repaired(), asked=asked, strengths=(1.0, 1.0), denoised=first)
 
 
-def _correction(asked: Asked | None, factor: int) -> TrainedSteps | None:
+def _correction(asked: Asked | None, factor: float) -> TrainedSteps | None:
     """The steps that the operator has for such a factor, unless the energy is asked for by its weight."""
     steps = None if asked is None or asked.weight is not None else asked.operator.steps.get("upscale")
     return steps if steps and steps.sigma[0] <= enlarged_level(factor) <= steps.sigma[1] else None
 
 
-def _checked(kernel: ArrayLike | str, shape: tuple[int, ...]) -> NDArray[Any] | str:
-    """A kernel, given or named; refuses a name that nothing has and what does not fit into the result."""
+def _checked(kernel: ArrayLike | str, factor: float, shape: tuple[int, ...]) -> NDArray[Any] | str:
+    """A kernel, given or named; refuses a name that nothing has and what does not fit into the result or the factor."""
+    if factor % 1 and not (isinstance(kernel, str) and kernel in measurement.FILTERS):
+        got = repr(kernel) if isinstance(kernel, str) else "an array"
+        raise ValueError(f"kernel: for factor {factor:g} expected {', '.join(measurement.FILTERS)}, got {got}")
     if not isinstance(kernel, str):
         return checked_kernel(kernel, shape)
     if kernel not in measurement.REDUCTIONS:
