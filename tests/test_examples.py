@@ -42,6 +42,13 @@ def test_three_kinds_of_noise():
     assert gains[0] > 4 and gains[1] > 1.5 and gains[2] > 1
 
 
+@pytest.mark.slow
+def test_atoms_tell_textures_apart():
+    pytest.importorskip("sklearn", reason="needs scikit-learn: the extra sklearn")
+    ours, principal = map(float, re.findall(r"([\d.]+) % right", run("sklearn_pipeline.py")))
+    assert ours > principal + 1
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_has_a_test_here(path):
     assert f'run("{path.name}")' in Path(__file__).read_text()
