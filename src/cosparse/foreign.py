@@ -20,6 +20,7 @@ ADAPTERS: dict[str, str] = {
     "xarray": "cosparse.interop.xarray",
     "dask": "cosparse.interop.dask",
     "cupy": "cosparse.interop.cupy",
+    **dict.fromkeys(("astropy", "pint", "unyt"), "cosparse.interop.units"),
 }
 
 
