@@ -42,6 +42,23 @@ def test_three_kinds_of_noise():
     assert gains[0] > 4 and gains[1] > 1.5 and gains[2] > 1
 
 
+@pytest.mark.slow
+def test_atoms_tell_textures_apart():
+    pytest.importorskip("sklearn", reason="needs scikit-learn: the extra sklearn")
+    ours, principal = map(float, re.findall(r"([\d.]+) % right", run("sklearn_pipeline.py")))
+    assert ours > principal + 1
+
+
+@pytest.mark.slow
+def test_labelled_and_lazy_arrays():
+    pytest.importorskip("xarray", reason="needs xarray: the extra xarray")
+    said = run("labelled_arrays.py")
+    before, after = map(float, re.findall(r"([\d.]+) dB", said))
+    assert after > before + 7
+    assert int(re.search(r"in (\d+) tiles", said)[1]) > 2
+    assert float(re.search(r"to the whole: (\S+)", said)[1]) < 1e-3
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_has_a_test_here(path):
     assert f'run("{path.name}")' in Path(__file__).read_text()

@@ -16,7 +16,12 @@ from typing import Any, TypeVar, cast
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # By package, the module with `run(task, *arguments, **keywords)`. Of several in one call the first here counts.
-ADAPTERS: dict[str, str] = {}
+ADAPTERS: dict[str, str] = {
+    "xarray": "cosparse.interop.xarray",
+    "dask": "cosparse.interop.dask",
+    "cupy": "cosparse.interop.cupy",
+    **dict.fromkeys(("astropy", "pint", "unyt"), "cosparse.interop.units"),
+}
 
 
 def adopting(task: Function) -> Function:

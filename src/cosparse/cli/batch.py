@@ -15,7 +15,15 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from cosparse.cli.console import UsageProblem, complain, json_line, reason
+from cosparse.cli.console import (
+    UsageProblem,
+    check_standard_output,
+    complain,
+    json_line,
+    reason,
+    standard_input,
+    write_bytes,
+)
 from cosparse.cli.forecast import forecast
 from cosparse.cli.mask_option import Maker
 from cosparse.cli.on_cluster import Figures, Outcome, outcomes
@@ -134,6 +142,8 @@ def _ended(work: FileRepair, images: list[Input], bar: Bar) -> Iterator[tuple[In
         try:
             outcome: Outcome = work(image, bar)
         except Exception as error:
+            if image.target is None and isinstance(error, BrokenPipeError):
+                raise  # who reads has enough
             outcome = error
         yield image, outcome
 
@@ -156,7 +166,7 @@ class FileRepair:
         """On a cluster there is no bar."""
         options, started = self.options, time.perf_counter()
         _check_target(image, options.force)
-        source = sys.stdin.buffer if image.source is None else image.source
+        source = standard_input() if image.source is None else image.source
         picture = read_picture(source, options.data_range, name=image.name)
         kind = _format(options, image, picture)
         given = _opaque(picture, kind) if options.mask and options.mask.transparent else picture
@@ -283,8 +293,7 @@ def _check_target(image: Input, force: bool) -> None:
     """Before any work: may the result be written?"""
     target = image.target
     if target is None:
-        if sys.stdout.isatty():
-            raise ValueError("will not write an image to the terminal; name OUT, or redirect")
+        check_standard_output()
         return
     if target.is_dir():
         raise ValueError(f"{image.result}: is a folder; name a file in it")
@@ -316,8 +325,9 @@ def _check_format(image: Input, picture: Picture, kind: str) -> None:
 
 def _write(image: Input, picture: Picture, kind: str) -> None:
     if image.target is None:
-        write_image(sys.stdout.buffer, picture.pixels, like=picture, format=kind)
-        sys.stdout.buffer.flush()
+        held = io.BytesIO()
+        write_image(held, picture.pixels, like=picture, format=kind)
+        write_bytes(held.getvalue())
         return
     image.target.parent.mkdir(parents=True, exist_ok=True)
     write_image(image.target, picture.pixels, like=picture, format=kind)

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import traceback
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 
@@ -35,6 +35,31 @@ def stderr() -> Console:
 def stdout() -> Console:
     """For results that people read. Wide when not a terminal, so that nothing is cut."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+def standard_input() -> BinaryIO:
+    """To read a picture from; a person who types is none."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise ValueError("standard input: is closed; pipe a picture into it, or name IN")
+    if sys.stdin.isatty():
+        raise ValueError("standard input: is the terminal; pipe a picture into it, or name IN")
+    return sys.stdin.buffer
+
+
+def check_standard_output() -> None:
+    """Refuse to write a picture where none can go."""
+    if sys.stdout is None or sys.stdout.closed:
+        raise ValueError("standard output: is closed; name OUT, or redirect")
+    if sys.stdout.isatty():
+        raise ValueError("will not write an image to the terminal; name OUT, or redirect")
+
+
+def write_bytes(data: bytes) -> None:
+    """All of it to stdout, which without a buffer (PYTHONUNBUFFERED) may take a part at a time."""
+    left = memoryview(data)
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]
+    sys.stdout.buffer.flush()
 
 
 def complain(message: str) -> None:

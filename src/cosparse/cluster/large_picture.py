@@ -176,27 +176,9 @@ class TiledRepair:
         self.grid = divided(self.work, request, self.layout.size, tiling.tile, tiling.overlap)
         self.description = description_of(self.source).enlarged(self.work.factor)
         self.array = as_dask(self.source, self.layout.chunks(self.grid.chunks))
-        self.masks = None
-        if self.mask is not None:
-            masks = as_dask(self.mask, name="mask")
-            pages = (*self.layout.leading, *self.layout.size)
-            if masks.shape not in (pages, self.layout.size):
-                raise ValueError(f"mask: has shape {masks.shape}, the picture {pages}; they must agree")
-            self.masks = masks.rechunk(((1,) * (masks.ndim - 2)) + self.grid.chunks).astype(bool)
-        self.levels = None if self.map is None else self._levels_of(self.map)
-
-    def _levels_of(self, source: Source) -> Any:
-        """A map of noise levels in the picture's chunks."""
-        levels, layout = as_dask(source, name="sigma"), self.layout
-        pages = (*layout.leading, *layout.size)
-        colours = () if layout.channels is None else (layout.channels - layout.alpha,)
-        if layout.alpha and levels.shape == layout.shape():
-            levels = levels[..., :-1]
-        if levels.shape not in (layout.size, pages, pages + colours):
-            raise ValueError(f"sigma: has shape {levels.shape}, the picture {layout.shape()}; they must agree")
-        inner = len(colours) if colours and levels.shape == pages + colours else 0
-        leading = levels.ndim - inner - 2
-        return levels.rechunk(((1,) * leading) + self.grid.chunks + ((-1,) * inner))
+        sides = self.grid.chunks
+        self.masks = None if self.mask is None else self.layout.masks(as_dask(self.mask, name="mask"), sides)
+        self.levels = None if self.map is None else self.layout.levels(as_dask(self.map, name="sigma"), sides)
 
     def page(self, number: int) -> Page:
         """One of the pages, and what is to be done there."""

@@ -53,6 +53,25 @@ class Layout:
         """Dask's chunks: each page alone, its rows and columns in these parts, its channels together."""
         return (*((1,) * count for count in self.leading), *sides, *((count,) for count in self.last))
 
+    def masks(self, masks: Any, sides: tuple[tuple[int, ...], ...]) -> Any:
+        """A Dask array of what is missing, one for all pages or one for each, in the parts of a page."""
+        pages = (*self.leading, *self.size)
+        if masks.shape not in (pages, self.size):
+            raise ValueError(f"mask: has shape {masks.shape}, the picture {pages}; they must agree")
+        return masks.rechunk(((1,) * (masks.ndim - 2)) + sides).astype(bool)
+
+    def levels(self, levels: Any, sides: tuple[tuple[int, ...], ...]) -> Any:
+        """A Dask array of noise levels, of all pages, of each or of each channel too, in the parts of a page."""
+        pages = (*self.leading, *self.size)
+        colours = () if self.channels is None else (self.channels - self.alpha,)
+        if self.alpha and levels.shape == self.shape():
+            levels = levels[..., :-1]
+        if levels.shape not in (self.size, pages, pages + colours):
+            raise ValueError(f"sigma: has shape {levels.shape}, the picture {self.shape()}; they must agree")
+        inner = len(colours) if colours and levels.shape == pages + colours else 0
+        leading = levels.ndim - inner - 2
+        return levels.rechunk(((1,) * leading) + sides + ((-1,) * inner))
+
 
 def layout_of(source: Any, channel_axis: ChannelAxis = "auto", alpha: bool | None = None) -> Layout:
     """The layout of an array or a file, as the caller says, or a file that knows.

@@ -87,12 +87,12 @@ class Page:
         else:
             chosen, rim, together = representative(self.interest(client, side), how.samples), how.rim, how.share
         shares = [
-            delayed(share_of, pure=False)(work, *self._samples(chosen[first : first + together], side, rim))
+            delayed(share_of, pure=False)(work, *self.samples(chosen[first : first + together], side, rim))
             for first in range(0, len(chosen), together)
         ]
         return find_steps(Pieces(client, client.compute(shares)))
 
-    def _samples(
+    def samples(
         self, cells: list[tuple[Cell, float]], side: int, rim: float
     ) -> tuple[list[da.Array], list[da.Array | None], list[Sample], list[da.Array | None]]:
         """Crops of the page with `rim` times the reach about them, of its mask, what is said of each, of its map."""

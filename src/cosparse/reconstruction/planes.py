@@ -79,21 +79,7 @@ def open_image(
 ) -> tuple[Pages, Caller]:
     """The image as float32 pages on 0..255, colour last; without infinity, and without NaN but where it may be."""
     array = np.asarray(image)
-    if array.ndim < 2 or (array.ndim == 2 and channel_axis is not None):
-        problem = "" if channel_axis is None else f" and channel_axis={channel_axis}"
-        raise ValueError(
-            f"image: expected (h, w), pages of it (..., h, w), or either with a channel_axis; "
-            f"got shape {array.shape}{problem}"
-        )
-    if array.ndim > 2 and channel_axis is None and array.shape[-1] in (3, 4) and array.shape[-2] > 4:
-        raise ValueError(
-            f"image: shape {array.shape} looks like a colour image; pass channel_axis=-1 "
-            "(or move the pages of a stack to the first axis)"
-        )
-    if channel_axis is not None:
-        if not -array.ndim <= channel_axis < array.ndim:
-            raise ValueError(f"channel_axis: {channel_axis} is not an axis of shape {array.shape}")
-        channel_axis %= array.ndim
+    channel_axis = checked_axis(array.shape, channel_axis)
     kept = None
     if alpha:
         if channel_axis is None or array.shape[channel_axis] < 2:
@@ -108,6 +94,26 @@ def open_image(
         raise ValueError("image: holds NaN; fill those pixels with cosparse.inpaint first")
     caller = Caller(array.dtype, array.shape, span, channel_axis, offset, kept)
     return np.ascontiguousarray(caller.paged(working)), caller
+
+
+def checked_axis(shape: tuple[int, ...], channel_axis: int | None) -> int | None:
+    """The axis of channels counted from the first; refuses shapes that no image, or that another, has."""
+    if len(shape) < 2 or (len(shape) == 2 and channel_axis is not None):
+        problem = "" if channel_axis is None else f" and channel_axis={channel_axis}"
+        raise ValueError(
+            f"image: expected (h, w), pages of it (..., h, w), or either with a channel_axis; "
+            f"got shape {shape}{problem}"
+        )
+    if len(shape) > 2 and channel_axis is None and shape[-1] in (3, 4) and shape[-2] > 4:
+        raise ValueError(
+            f"image: shape {shape} looks like a colour image; pass channel_axis=-1 "
+            "(or move the pages of a stack to the first axis)"
+        )
+    if channel_axis is None:
+        return None
+    if not -len(shape) <= channel_axis < len(shape):
+        raise ValueError(f"channel_axis: {channel_axis} is not an axis of shape {shape}")
+    return channel_axis % len(shape)
 
 
 def refuse_far(values: NDArray[np.float32], caller: Caller, sigma: float) -> None:
