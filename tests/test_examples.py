@@ -57,6 +57,20 @@ def test_resonance_imaging_with_several_coils():
     assert all(ours > float(other) + 2 for other in found.values()), found
 
 
+@pytest.mark.slow
+def test_seismic_impedance_with_pylops():
+    pytest.importorskip("pylops", reason="pip install 'cosparse[pylops]'")
+    rough, smooth, ours = map(float, re.findall(r"([\d.]+) dB", run("pylops_seismic.py")))
+    assert ours > smooth + 2 and smooth > rough
+
+
+@pytest.mark.slow
+def test_tomography_by_pyproximal():
+    pytest.importorskip("pyproximal", reason="pip install 'cosparse[pylops]'")
+    variation, ours, _ = map(float, re.findall(r"([\d.]+) dB\n", run("pyproximal_tomography.py")))
+    assert ours > variation + 0.5
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_has_a_test_here(path):
     assert f'run("{path.name}")' in Path(__file__).read_text()
