@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.reconstruction.measurement import dot_gap
 
 
-def dot_test(A: Any, *, rtol: float = 1e-4, rng: int | np.random.Generator = 0) -> None:
+def dot_test(A: Any, *, rtol: float = 1e-4, rng: int | np.random.Generator = 0, dtype: Any = float) -> None:
     """Assert that A's adjoint is its adjoint: <A x, y> = <x, Aᴴ y> for random x and y.
 
-    Raises AssertionError with the two numbers otherwise.
+    Raises AssertionError with the two numbers otherwise. With dtype=complex, A measures complex images, as
+    :func:`cosparse.reconstruct` takes it with that argument: x is complex, and so are the numbers if A x is.
+    Otherwise x is real, and the real parts of the numbers are compared.
 
     Examples
     --------
@@ -22,7 +24,7 @@ def dot_test(A: Any, *, rtol: float = 1e-4, rng: int | np.random.Generator = 0) 
     >>> from scipy.sparse.linalg import aslinearoperator
     >>> dot_test(aslinearoperator(np.arange(6.0).reshape(2, 3)))
     """
-    gap, left, right = dot_gap(A, np.random.default_rng(rng))
+    gap, left, right = dot_gap(A, np.random.default_rng(rng), dtype)
     assert gap <= rtol, (
         f"A is not consistent with its adjoint: <A x, y> = {left:.6g} but <x, A* y> = {right:.6g} "
         f"(relative difference {gap:.2g}); check rmatvec"

@@ -62,7 +62,7 @@ def lazy_tiles(
     import dask.array as da
     from dask.delayed import delayed
 
-    work, request = assign(task, options, mask is not None, layout, array.dtype)
+    work, request = assign(task, options, mask is not None, layout, array.dtype, mapped=levels is not None)
     grid = _grid(work, request, array, layout)
     array = array.rechunk(layout.chunks(grid.chunks))
     masks = None if mask is None else layout.masks(mask, grid.chunks)
@@ -112,7 +112,7 @@ def _made(result: Delayed, shape: tuple[int, ...], like: da.Array) -> da.Array:
     return found
 
 
-def _stacked(pages: list[da.Array], layout: Layout, factor: int = 1) -> da.Array:
+def _stacked(pages: list[da.Array], layout: Layout, factor: float = 1) -> da.Array:
     """Pages along the leading axes."""
     import dask.array as da
 

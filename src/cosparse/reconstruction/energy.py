@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.reconstruction.prior import Prior, Region
+from cosparse.reconstruction.prior import Region
 
 Image = NDArray[np.float32]
+
+
+class Sparsity(Protocol):
+    """g: of one plane a :class:`Prior`, of several measured together the sum of theirs."""
+
+    def __call__(self, image: Image, region: Region | None = None, /) -> tuple[float, Image]:
+        """Value and gradient."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,7 @@ class Energy:
         The range of the pixels; leaving it costs its squared excess, Eq. (48).
     """
 
-    prior: Prior
+    prior: Sparsity
     weight: float
     data: NDArray[Any] | None = None
     measure: Any = None

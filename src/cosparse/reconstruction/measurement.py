@@ -371,14 +371,17 @@ EXAMPLES: dict[str, Callable[[Shape], Measurement]] = {
 """One of each, for any image shape of at least 3 x 3: what the dot-test runs over."""
 
 
-def dot_gap(A: Any, rng: np.random.Generator) -> tuple[float, float, float]:
-    """|<A x, y> - <x, Aᴴ y>| relative to ‖A x‖‖y‖, and the two numbers (their real parts).
+def dot_gap(A: Any, rng: np.random.Generator, dtype: Any = float) -> tuple[float, complex, complex]:
+    """|<A x, y> - <x, Aᴴ y>| relative to ‖A x‖‖y‖, and the two numbers.
 
     Half of y is A x itself and half is random. For a wholly random y both numbers shrink as 1/sqrt(pixels) of the
-    norms, and on a large image even an adjoint of zero would pass.
+    norms, and on a large image even an adjoint of zero would pass. Of real images, and of data that are real, only the
+    real parts of the numbers must agree.
     """
     rows, columns = A.shape
     x = rng.standard_normal(columns).astype(np.float32)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * rng.standard_normal(columns).astype(np.float32)
     forward = np.asarray(A.matvec(x)).reshape(-1)
     y = rng.standard_normal(rows).astype(np.float32)
     if np.iscomplexobj(forward):
@@ -386,7 +389,8 @@ def dot_gap(A: Any, rng: np.random.Generator) -> tuple[float, float, float]:
     norm = float(np.linalg.norm(forward))
     y = forward + y * (norm / (float(np.linalg.norm(y)) + 1e-30) if norm > 0 else 1.0)
     backward = np.asarray(A.rmatvec(y.astype(forward.dtype))).reshape(-1)
-    left = complex(np.vdot(y, forward)).real
-    right = complex(np.vdot(backward, x)).real
+    left, right = complex(np.vdot(y, forward)), complex(np.vdot(backward, x))
+    if not (np.iscomplexobj(x) and np.iscomplexobj(forward)):
+        left, right = left.real, right.real
     scale = norm * float(np.linalg.norm(y)) + 1e-30
     return abs(left - right) / scale, left, right

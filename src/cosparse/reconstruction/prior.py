@@ -118,12 +118,14 @@ class Prior:
 
     def prox(self, image: Image, step: float, *, iterations: int = 100) -> Image:
         """argmin over s of ½‖s - image‖² + step·g(s), by conjugate gradient from the image."""
+        from cosparse.kernels.threads import one_blas_thread
         from cosparse.optimize import Euclidean, Settings, conjugate_gradient
         from cosparse.reconstruction.energy import Energy
 
         start = np.ascontiguousarray(image, np.float32)
         settings = Settings(iterations=iterations, step_tolerance=0.0, decrease_tolerance=1e-7, first_step=0.1)
-        return conjugate_gradient(Energy(self, step, start, bounds=None), Euclidean(), start, settings).point
+        with one_blas_thread():  # once: to find the library takes longer than an evaluation of a small image
+            return conjugate_gradient(Energy(self, step, start, bounds=None), Euclidean(), start, settings).point
 
     def _refuse_local(self) -> None:
         if self.local is not None:

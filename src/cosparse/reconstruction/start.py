@@ -114,16 +114,29 @@ def _linear(size: int) -> Any:
     return csr_array((shares, (np.tile(pixel, 2), np.concatenate([block, other]))), shape=(size, half))
 
 
-def first_image(A: Any, data: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float32]:
+def first_image(A: Any, data: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float32]:
     """The constant whose measurements are nearest to y, and Aᴴ of what is left, times the factor that suits best.
 
-    So a constant that is added to the image is added to its start as well.
+    So a constant that is added to the image is added to its start as well; of (h, w, channels) each has one of its own.
     """
-    flat = np.ones(shape[0] * shape[1], np.float32)
-    level, left = nearest(A, flat, data)
-    image = np.asarray(A.rmatvec(left)).real.astype(np.float32)
+    flat, left = _constants(A, data, shape)
+    image = np.asarray(A.rmatvec(left)).real.astype(np.float32).reshape(-1)
     factor, _ = nearest(A, image, left)
-    return np.asarray(level * flat + factor * image, np.float32).reshape(shape)
+    return np.asarray(flat + factor * image, np.float32).reshape(shape)
+
+
+def _constants(A: Any, data: NDArray[Any], shape: tuple[int, ...]) -> tuple[Plane, NDArray[Any]]:
+    """The flattened image of constant channels that fits the data best, and what of these is left."""
+    if len(shape) == 2:
+        flat = np.ones(shape[0] * shape[1], np.float32)
+        level, left = nearest(A, flat, data)
+        return level * flat, left
+    channels = np.eye(shape[-1], dtype=np.float32)
+    seen = [np.asarray(A.matvec(np.tile(one, shape[0] * shape[1]))).reshape(-1) for one in channels]
+    products = np.array([[np.vdot(a, b).real for b in seen] for a in seen], float)
+    levels = np.linalg.lstsq(products, np.array([np.vdot(a, data).real for a in seen], float))[0].astype(np.float32)
+    left = data - sum(level * one for level, one in zip(levels, seen, strict=True))
+    return np.tile(levels, shape[0] * shape[1]), np.asarray(left, data.dtype)
 
 
 def nearest(A: Any, image: NDArray[np.float32], data: NDArray[Any]) -> tuple[np.float32, NDArray[Any]]:

@@ -22,6 +22,7 @@ class Progress:
 
     The pages of a stack are repaired one after the other, and so are the planes of each: one if it is grey, luma and
     two opponent colours if it is RGB. `iteration` counts over the stages of a plane, `iterations` at most.
+    :func:`cosparse.reconstruct` has all planes at work at once: `point` is (h, w, channels), complex numbers two each.
 
     Attributes
     ----------

@@ -31,6 +31,7 @@ from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.intervals import Intervals
 from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.planes import Channel
+from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked
 from cosparse.reconstruction.stages import trust
@@ -133,6 +134,7 @@ def hypergradient(crop: Crop, operator: AnalysisOperator) -> tuple[float, float,
     problem = crop.problem(operator)
     energy = problem.energies()[-1]
     prior, weight = energy.prior, np.float32(energy.weight)
+    assert isinstance(prior, Prior)  # tasks pose one plane at a time
     repaired = converged(crop, operator)
     value, slope = loss(repaired, crop.truth, crop.sigma)
     answer = solve_positive(
