@@ -110,7 +110,7 @@ def _undone(options: Repair, images: list[Input]) -> tuple[Record | None, list[I
 
 
 def by_tiles(options: Repair) -> bool:
-    """Whether tiles are meant: said so, or one of the paths is a zarr array."""
+    """Whether tiles are meant: said so, or one of the paths is zarr."""
     return options.tile is not None or any(map(in_zarr, [*options.paths, options.output or ""]))
 
 
@@ -132,7 +132,7 @@ def run_tiles(options: Repair) -> None:
     if options.reference or options.format:
         raise UsageProblem("--reference, --format: not by tiles; leave them out, and end OUT with .tif or .zarr")
     source, tile = Path(inputs[0]), options.tile or TILE
-    target = Path(out) if out else source.with_name(f"{source.stem}.{options.task.word}{source.suffix}")
+    target = Path(out) if out else _beside(source, options.task.word)
     started = time.perf_counter()
     picture = OnDisk(source.resolve(), shown=source)
     with connected(options.scheduler) as client, Bar(1) as bar:
@@ -167,6 +167,12 @@ def run_tiles(options: Repair) -> None:
         stderr().print(f"{source} -> {target}: {figures}", soft_wrap=True)
     for line in report.lost:
         stderr().print(f"{target}: {line}", soft_wrap=True, markup=False)
+
+
+def _beside(source: Path, word: str) -> Path:
+    """Where a result goes if nothing was said: image.ome.zarr to image.denoised.ome.zarr."""
+    ome = ".ome" if source.stem.lower().endswith(".ome") else ""
+    return source.with_name(f"{source.stem[: len(source.stem) - len(ome)]}.{word}{ome}{source.suffix}")
 
 
 def _seen(picture: Any, layout: Layout, tile: int) -> tuple[Any, bool]:
