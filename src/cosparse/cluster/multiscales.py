@@ -1,7 +1,7 @@
 """OME-Zarr: a group that holds a picture at several sizes, and says what its axes and channels are.
 
-Versions 0.4 (zarr format 2) and 0.5 (format 3) are read and written; https://ngff.openmicroscopy.org has them. The picture
-is its largest level; smaller ones are made again, of the result.
+Versions 0.4 (zarr format 2) and 0.5 (format 3) are read and written; https://ngff.openmicroscopy.org has them. The
+picture is its largest level; smaller ones are made again, of the result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import zarr
 
-FORMATS = {"0.4": 2, "0.5": 3}  # of zarr, by version
+FORMATS: dict[str, Literal[2, 3]] = {"0.4": 2, "0.5": 3}  # of zarr, by version
 SIDE = 1024  # pixels: of what is made smaller at a time, twice that
 # What a group says of other things than its own picture.
 FOREIGN = ("bioformats2raw.layout", "plate", "well", "labels", "image-label", "multiscales", "omero", "version")
@@ -151,7 +151,8 @@ def halved(plane: NDArray[Any]) -> NDArray[Any]:
     height, width = plane.shape
     edged = np.pad(plane, ((0, height % 2), (0, width % 2)), mode="edge")
     means = edged.reshape(edged.shape[0] // 2, 2, edged.shape[1] // 2, 2).mean(axis=(1, 3), dtype=np.float64)
-    return (means if plane.dtype.kind == "f" else np.rint(means)).astype(plane.dtype)
+    found: NDArray[Any] = means if plane.dtype.kind == "f" else np.rint(means)
+    return found.astype(plane.dtype)
 
 
 def of_group(group: zarr.Group, shown: str) -> Multiscales | None:
