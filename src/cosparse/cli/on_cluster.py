@@ -15,7 +15,7 @@ from cosparse._version import __version__
 from cosparse.cli.console import UsageProblem, json_line, stderr
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar
-from cosparse.cli.targets import Input, split
+from cosparse.cli.targets import Input, beside, split
 
 if TYPE_CHECKING:
     from cosparse.cluster.layout import Layout
@@ -132,7 +132,7 @@ def run_tiles(options: Repair) -> None:
     if options.reference or options.format:
         raise UsageProblem("--reference, --format: not by tiles; leave them out, and end OUT with .tif or .zarr")
     source, tile = Path(inputs[0]), options.tile or TILE
-    target = Path(out) if out else _beside(source, options.task.word)
+    target = Path(out) if out else beside(source, options.task.word, source.suffix)
     started = time.perf_counter()
     picture = OnDisk(source.resolve(), shown=source)
     with connected(options.scheduler) as client, Bar(1) as bar:
@@ -167,12 +167,6 @@ def run_tiles(options: Repair) -> None:
         stderr().print(f"{source} -> {target}: {figures}", soft_wrap=True)
     for line in report.lost:
         stderr().print(f"{target}: {line}", soft_wrap=True, markup=False)
-
-
-def _beside(source: Path, word: str) -> Path:
-    """Where a result goes if nothing was said: image.ome.zarr to image.denoised.ome.zarr."""
-    ome = ".ome" if source.stem.lower().endswith(".ome") else ""
-    return source.with_name(f"{source.stem[: len(source.stem) - len(ome)]}.{word}{ome}{source.suffix}")
 
 
 def _seen(picture: Any, layout: Layout, tile: int) -> tuple[Any, bool]:

@@ -41,7 +41,8 @@ def start(
     from napari.qt.threading import create_worker
     from napari.utils.progress import cancelable_progress
 
-    bar = cancelable_progress(total=PARTS, desc=description)
+    # Of tqdm's figures only the time that is left: with all of them the button to cancel lies outside the dialog.
+    bar = cancelable_progress(total=PARTS, desc=description, bar_format="{desc}|{remaining}")
     watched = Watched()
 
     def running() -> Generator[float, None, tuple[Any, Exception | None]]:

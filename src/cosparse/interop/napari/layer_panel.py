@@ -178,7 +178,7 @@ class LayerPanel:
                 self.say("Cancelled.")
 
         self.button.text = "Cancel"
-        self.say("Running: see the activity bar, lower right.")
+        self.say("Running…")
         self.worker = start(description, work, done=done, failed=self.complain, ended=ended)
 
     def say(self, words: str) -> None:
