@@ -266,3 +266,17 @@ def test_levels_halve_and_floats_stay_floats():
     assert second["coordinateTransformations"][1] == {"type": "translation", "translation": [0.1, 0.05]}
     plane = np.arange(15, dtype=np.float32).reshape(3, 5)
     np.testing.assert_array_equal(halved(plane), [[3, 5, 6.5], [10.5, 12.5, 14]])
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_a_group_by_ome_zarr_py_is_read(tmp_path, stack, version):
+    writer = pytest.importorskip("ome_zarr.writer", reason="needs ome-zarr, which make test-napari installs")
+    from ome_zarr.format import format_from_version
+
+    group = zarr.open_group(tmp_path / "in.ome.zarr", mode="w", zarr_format={"0.4": 2, "0.5": 3}[version])
+    scale = dict(zip("tcyx", SCALE, strict=True))
+    writer.write_image(stack, group, axes="tcyx", fmt=format_from_version(version), scale=scale)
+    found = OnDisk(tmp_path / "in.ome.zarr")
+    np.testing.assert_array_equal(found[:], stack)
+    assert found.ome.names == ("t", "c", "y", "x") and found.ome.levels > 1
+    assert found.ome.version == version and found.ome.scale == tuple(SCALE)

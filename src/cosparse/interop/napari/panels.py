@@ -164,9 +164,9 @@ class Inpaint(RepairPanel):
         nan = np.isnan(axes.arranged(pixels)) if pixels.dtype.kind == "f" else None
         if nan is not None and axes.colours is not None:
             nan = nan.any(axis=-1)
-        labels = None if self.mask.value is None else self.mask.value
+        labels = self.mask.value
         if labels is None:
-            if nan is None or not isinstance(nan, np.ndarray) or not nan.any():
+            if nan is None or (isinstance(nan, np.ndarray) and not nan.any()):
                 raise ValueError("mask: nothing is marked as missing; paint it in a Labels layer")
             return nan
         data = labels.data[0] if labels.multiscale else labels.data
