@@ -75,13 +75,14 @@ def start(
         bar.close()
         ended(bool(worker.abort_requested))
 
+    told = 0
+
     def tell(part: float) -> None:
         nonlocal told
         if round(PARTS * part) != told:  # a small picture has thousands of iterations a second, the window other work
             told = round(PARTS * part)
             worker.yielded.emit(part)
 
-    told = 0
     watched.tell, watched.cancelled = tell, cancelled
     worker.yielded.connect(show)
     worker.returned.connect(returned)
