@@ -85,7 +85,9 @@ class Unfinished:
         )
 
     def done(self) -> set[str]:
-        """The marks of finished tiles."""
+        """The marks of finished tiles; none if the tiles are gone, as after a run that was killed at its very end."""
+        if not self.store.exists():
+            return set()
         return {name for name in os.listdir(self.folder / "done") if not name.startswith(".")}
 
     def page(self, number: int) -> Found | None:
@@ -99,11 +101,13 @@ class Unfinished:
             self._write(f"pages/{number}.json", vars(found))
 
     def create(self, **array: Any) -> None:
-        """An empty zarr array for the tiles, if there is none yet."""
+        """An empty zarr array for the tiles, if there is none yet; marks of tiles that were in another are removed."""
         import zarr
 
         if not self.store.exists():
             with self.explained(kept=False):
+                for mark in (self.folder / "done").iterdir():
+                    mark.unlink()
                 if self.level:
                     kind = array.pop("zarr_format")
                     group = zarr.open_group(self.folder / "fresh.zarr", mode="w", zarr_format=kind)
