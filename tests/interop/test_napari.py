@@ -308,6 +308,11 @@ def test_lazy_masks_fit_one_or_all_planes(stack):
     for mask in (gaps, da.from_array(np.broadcast_to(gaps, stack.shape), chunks=16)):
         result = repaired_lazily(repair, da.from_array(stack, chunks=30), axes, mask)
         np.testing.assert_array_equal(result.compute(scheduler="synchronous"), expected)
+    colour = np.stack([stack[:2], stack[1:], stack[:2] // 2], axis=-1)  # two planes in colour
+    expected = cosparse.inpaint(colour, gaps, quality="fast", grouping=False, channel_axis=-1)
+    repair = Repair("inpaint", {"quality": "fast", "grouping": False}, channel_axis=-1)
+    result = repaired_lazily(repair, da.from_array(colour, chunks=30), axes_of(colour.shape, "tyx", True), gaps)
+    np.testing.assert_array_equal(result.compute(scheduler="synchronous"), expected)
 
 
 def test_the_sample_is_a_picture_and_its_labels():
