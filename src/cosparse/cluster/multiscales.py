@@ -182,10 +182,15 @@ def _collection(said: Mapping[str, Any]) -> str:
 
 def _read(said: dict[str, Any], attributes: dict[str, Any], group: zarr.Group) -> Multiscales:
     first, *rest = said["multiscales"]
-    version = str(said.get("version", first.get("version", "")))
+    stored = group.metadata.zarr_format
+    # Some writers do not say: then it is that which goes with the format.
+    version = str(said.get("version") or first.get("version") or {2: "0.4", 3: "0.5"}[stored])
     if version not in FORMATS:
-        told = f"of version {version}" if version else "of no version"
-        raise ValueError(f"is an OME-Zarr {told}, and {' and '.join(FORMATS)} are read; name an array in it")
+        raise ValueError(
+            f"is an OME-Zarr of version {version}, and {' and '.join(FORMATS)} are read; name an array in it"
+        )
+    if FORMATS[version] != stored:
+        raise ValueError(f"is an OME-Zarr {version} in zarr format {stored}, which do not go together; name an array")
     axes = tuple(dict(axis) for axis in first["axes"])
     path = str(first["datasets"][0]["path"])
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
