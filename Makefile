@@ -3,11 +3,12 @@
 # make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md,
 # and the close-ups of docs/results.
 # make architecture: the made parts of docs/architecture.md.
+# make test-napari: the napari widgets in a real viewer, and OME-Zarr by ome-zarr-py, in an environment of their own.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test quick lint clean browser golden pictures architecture
+.PHONY: demo test quick lint clean browser golden pictures architecture test-napari display
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
@@ -24,6 +25,21 @@ browser:
 	  root=$$(test "$$(id -u)" = 0 || echo sudo -n); \
 	  { $$root apt-get install -y -qq chromium || { $$root apt-get update -qq && $$root apt-get install -y -qq chromium; }; } \
 	    >/dev/null 2>&1 || echo "make: no Chromium, and it cannot be installed here; the web page's browser tests are skipped"; }
+
+# napari's tree is large, and needs a Qt: an environment of its own, and a display with OpenGL, which Xvfb and Mesa make.
+NAPARI := .venv-napari
+test-napari: $(NAPARI)/.tests display
+	shown=$$(command -v xvfb-run >/dev/null && echo xvfb-run --auto-servernum); \
+	  $$shown $(NAPARI)/bin/python -m pytest tests/interop/test_napari.py tests/cluster/test_multiscales.py
+
+DISPLAY_PACKAGES := xvfb xauth libgl1 libgl1-mesa-dri libglx-mesa0 libegl1 libopengl0 libdbus-1-3 libfontconfig1 libxkbcommon-x11-0 \
+  libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0
+display:
+	@command -v xvfb-run >/dev/null || { \
+	  root=$$(test "$$(id -u)" = 0 || echo sudo -n); \
+	  { $$root apt-get install -y -qq $(DISPLAY_PACKAGES) || \
+	    { $$root apt-get update -qq && $$root apt-get install -y -qq $(DISPLAY_PACKAGES); }; } \
+	    >/dev/null 2>&1 || echo "make: no xvfb-run, and it cannot be installed here; without a display the napari tests are skipped"; }
 
 golden: $(VENV)/.tests
 	$(BIN)/python tests/golden.py
@@ -53,5 +69,10 @@ $(VENV)/.tests: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@ $(VENV)/.installed
 
+$(NAPARI)/.tests: pyproject.toml
+	test -x $(NAPARI)/bin/python || $(PYTHON) -m venv $(NAPARI)
+	$(NAPARI)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-napari]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) cosparse-demo
+	rm -rf $(VENV) $(NAPARI) cosparse-demo

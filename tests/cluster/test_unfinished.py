@@ -109,3 +109,16 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
     part.clear()
     assert part.saved() is None
     assert (elsewhere / "thesis.txt").exists()
+
+
+def test_marks_of_tiles_that_are_gone_do_not_count(tmp_path):
+    """A run that was killed when its result had its name and the folder was still there."""
+    part = Unfinished(tmp_path / "out.zarr")
+    part.begin({"task": "denoise"}, force=False)
+    (part.folder / "done" / "0.0.0").touch()
+    assert part.done() == set()
+    part.create(shape=(4, 4), chunks=(4, 4), dtype="u1")
+    assert part.done() == set() and not list((part.folder / "done").iterdir())
+    (part.folder / "done" / "0.0.0").touch()
+    part.create(shape=(4, 4), chunks=(4, 4), dtype="u1")  # there already
+    assert part.done() == {"0.0.0"}

@@ -136,6 +136,8 @@ def _size(mask: Mask) -> str:
 def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
     """White in a zarr array or a TIFF, read where it is needed, or in another image file, read whole.
 
+    Of labels in an OME-Zarr group, every one is white.
+
     One for each page, or one for all.
     """
     from cosparse.cluster.sources import TIFF, OnDisk, as_dask, is_zarr
@@ -148,4 +150,7 @@ def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
     if found.shape not in (shape, shape[-2:]):
         raise ValueError(f"--mask: has shape {found.shape}, the picture {shape}; they must agree")
     values = as_dask(found, chunks[-found.ndim :])
-    return values if values.dtype == bool else values > default_range(values.dtype) / 2
+    if values.dtype == bool:
+        return values
+    labels = isinstance(found, OnDisk) and found.ome is not None and found.ome.labels
+    return values > (0 if labels else default_range(values.dtype) / 2)

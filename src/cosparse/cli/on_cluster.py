@@ -15,7 +15,7 @@ from cosparse._version import __version__
 from cosparse.cli.console import UsageProblem, json_line, stderr
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar
-from cosparse.cli.targets import Input, split
+from cosparse.cli.targets import Input, beside, split
 
 if TYPE_CHECKING:
     from cosparse.cluster.layout import Layout
@@ -110,7 +110,7 @@ def _undone(options: Repair, images: list[Input]) -> tuple[Record | None, list[I
 
 
 def by_tiles(options: Repair) -> bool:
-    """Whether tiles are meant: said so, or one of the paths is a zarr array."""
+    """Whether tiles are meant: said so, or one of the paths is zarr."""
     return options.tile is not None or any(map(in_zarr, [*options.paths, options.output or ""]))
 
 
@@ -132,7 +132,7 @@ def run_tiles(options: Repair) -> None:
     if options.reference or options.format:
         raise UsageProblem("--reference, --format: not by tiles; leave them out, and end OUT with .tif or .zarr")
     source, tile = Path(inputs[0]), options.tile or TILE
-    target = Path(out) if out else source.with_name(f"{source.stem}.{options.task.word}{source.suffix}")
+    target = Path(out) if out else beside(source, options.task.word, source.suffix)
     started = time.perf_counter()
     picture = OnDisk(source.resolve(), shown=source)
     with connected(options.scheduler) as client, Bar(1) as bar:

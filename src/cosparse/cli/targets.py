@@ -16,6 +16,7 @@ from cosparse.io.heif import ASK
 from cosparse.reconstruction.tasks import TASKS
 
 NAMED = 5  # files of a kind that are named
+OME = (".tif", ".tiff", ".zarr")  # before which .ome says more
 WORDS = tuple(task.word for task in TASKS.values())  # photo.png -> photo.denoised.png
 
 
@@ -163,13 +164,31 @@ def _originals(found: list[Path], out: str | None) -> list[Path]:
     """Without the results of earlier runs: names we gave, and files in the output folder."""
 
     def earlier(path: Path) -> bool:
-        stem, _, word = path.stem.rpartition(".")
-        if word in WORDS and any(path.with_name(stem + end).exists() for end in (*SUFFIXES, *READ_ONLY)):
+        stem, ome = _stem(path)
+        stem, _, word = stem.rpartition(".")
+        if word in WORDS and any(path.with_name(stem + ome + end).exists() for end in (*SUFFIXES, *READ_ONLY)):
             return True
         return out is not None and Path(out).resolve() in path.resolve().parents
 
     kept = [path for path in found if not earlier(path)]
     return kept or found
+
+
+def beside(source: Path, word: str, ending: str) -> Path:
+    """Where a result goes if nothing was said.
+
+    >>> print(beside(Path("photo.jpg"), "denoised", ".png"), beside(Path("cells.ome.tif"), "denoised", ".tif"))
+    photo.denoised.png cells.denoised.ome.tif
+    """
+    stem, ome = _stem(source)
+    return source.with_name(f"{stem}.{word}{ome if ending.lower() in OME else ''}{ending}")
+
+
+def _stem(path: Path) -> tuple[str, str]:
+    """A name without its ending, and what of that says that a file is OME's: cells.ome.tif."""
+    stem = path.stem
+    is_ome = path.suffix.lower() in OME and stem.lower().endswith(".ome")
+    return (stem[:-4], stem[-4:]) if is_ome else (stem, "")
 
 
 def _ending(place: Path) -> str:
@@ -184,7 +203,7 @@ def _target(
     if out == "-":
         return None
     if out is None:
-        return source.with_name(f"{source.stem}.{word}{ending}") if source else None
+        return beside(source, word, ending) if source else None
     if folder:
         return Path(out) / place.with_suffix(ending)
     kind = SUFFIXES.get(Path(out).suffix.lower())

@@ -107,10 +107,11 @@ def repair_picture(
     ----------
     task : {"denoise", "inpaint", "upscale", "deblur"}
     source : path, zarr array, Dask array or NumPy array
-        (h, w), pages of it (..., h, w), or either with channels last; a path names a zarr array or a tiled TIFF that
-        the workers see too. Each page is repaired on its own, with its own noise if that is estimated.
+        (h, w), pages of it (..., h, w), or either with channels last; a path names a zarr array, an OME-Zarr group or a
+        tiled TIFF that the workers see too. Each page is repaired on its own, with its own noise if that is estimated.
     target : path
-        Of the result, a zarr array or a (Big)TIFF by its ending; on a disk that the workers see too.
+        Of the result, zarr or a (Big)TIFF by its ending; on a disk that the workers see too. Of an OME-Zarr group zarr
+        is such a group again, with as many sizes of the picture.
     mask : the same kinds as `source`, optional
         For "inpaint": (h, w) for all pages, or one for each; True or not zero where a pixel is missing.
     tile : int
@@ -166,7 +167,7 @@ class TiledRepair:
     ) -> None:
         self.source, self.mask = opened(source), None if mask is None else opened(mask)
         self.map, options = _map_of(options)
-        self.goal, self.unfinished, self.tiling = goal, Unfinished(goal), tiling
+        self.goal, self.tiling = goal, tiling
         as_dask(self.source)  # refuses what is no array
         self.layout = layout_of(self.source, tiling.channel_axis, tiling.alpha)
         self.pages = self.layout.pages
@@ -175,6 +176,8 @@ class TiledRepair:
         self.work, request = assign(task, options, mask is not None, self.layout, self.dtype, mapped=mapped)
         self.grid = divided(self.work, request, self.layout.size, tiling.tile, tiling.overlap)
         self.description = description_of(self.source).enlarged(self.work.factor)
+        self.group = None if goal.suffix.lower() in TIFF else self.description.group
+        self.unfinished = Unfinished(goal, "" if self.group is None else "0")
         self.array = as_dask(self.source, self.layout.chunks(self.grid.chunks))
         sides = self.grid.chunks
         self.masks = None if self.mask is None else self.layout.masks(as_dask(self.mask, name="mask"), sides)
@@ -265,7 +268,7 @@ class TiledRepair:
         from distributed import as_completed
 
         repair, write = delayed(repair_tile, pure=False), delayed(write_tile, pure=False)
-        folder = str(self.unfinished.folder)
+        store, marks = str(self.unfinished.pixels), self.unfinished.folder / "done"
         pages = {number: self.page(number) for number in {number for number, _ in todo}}
         # A task of its own, so that it is sent once to each worker and not along with every tile.
         common = {number: delayed((self.work, self.grid, found[number]), traverse=False) for number in pages}
@@ -275,7 +278,8 @@ class TiledRepair:
             missing = None if page.mask is None else page.mask[region]
             levels = None if page.levels is None else page.levels[region]
             pixels = repair(common[number], page.array[region], missing, cell, levels)
-            return write(pixels, folder, _mark(number, cell), self.pages[number], self.grid.target(cell))
+            mark = str(marks / _mark(number, cell))
+            return write(pixels, store, mark, self.pages[number], self.grid.target(cell))
 
         futures = client.compute([repaired(*tile) for tile in todo])
         which = {future.key: tile for future, tile in zip(futures, todo, strict=True)}
@@ -304,9 +308,13 @@ class TiledRepair:
         with self.unfinished.explained():
             if self.goal.suffix.lower() in TIFF:
                 with replacing(self.goal) as temporary:
-                    lost = write_tiff(self.unfinished.store, temporary, self.goal, self.layout, self.description)
+                    lost = write_tiff(self.unfinished.pixels, temporary, self.goal, self.layout, self.description)
             else:
                 lost = self.description.for_zarr()[1]
+                if self.group is not None:
+                    self.group.write(self.unfinished.store)
+                elif self.goal.name.lower().endswith(".ome.zarr"):
+                    lost = (*lost, "it is a zarr array and no OME-Zarr group: such are made of OME-Zarr groups alone")
                 if self.goal.exists():
                     os.replace(self.goal, self.unfinished.folder / "replaced.zarr")
                 os.replace(self.unfinished.store, self.goal)

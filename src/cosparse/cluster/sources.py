@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cosparse.cluster.connection import gathered
 from cosparse.cluster.description import Description, of_zarr
 from cosparse.cluster.layout import Layout, named
+from cosparse.cluster.multiscales import Multiscales, of_group
 from cosparse.identity import digest, stored
 from cosparse.io import exif, tiff
 from cosparse.io.decoded import one_line
@@ -32,7 +33,7 @@ LOOKED_AT = 2**20  # values of a float picture, at most about, from which its ra
 
 
 def is_zarr(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names a zarr array: by what is in the folder, or by its ending."""
+    """Whether a path names a zarr array or a group of them: by what is in the folder, or by its ending."""
     inside = any(Path(path, name).exists() for name in ("zarr.json", ".zarray", ".zgroup"))
     return inside or Path(path).suffix == ".zarr"
 
@@ -41,6 +42,7 @@ class OnDisk:
     """A picture in a file, as far as Dask needs to know it: shape, type, and regions on demand.
 
     Only the path travels to the workers, which must see the file under the same name. `shown` is what errors call it.
+    Of an OME-Zarr group it is the full resolution.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, shown: object = None) -> None:
@@ -52,16 +54,19 @@ class OnDisk:
         """Whether the last axis is of channels; None if the file does not say."""
         self.alpha = False
         """Whether the last channel is transparency."""
+        self.ome = self._group()
+        """What an OME-Zarr group says of the picture; None if it is not in such a one."""
         with self._opened() as array:
             self.shape: tuple[int, ...] = tuple(array.shape)
             self.dtype: np.dtype[Any] = np.dtype(array.dtype)
             piece = int(np.prod(array.chunks)) * self.dtype.itemsize
             if is_zarr(self.path):
-                self.description = of_zarr(array, Path(self.path).resolve())
+                self.description = of_zarr(array, Path(self.path).resolve(), self.ome)
             else:
                 self.description = self._of_tiff()
         self.ndim = len(self.shape)
-        self.identity = digest([], stored(self.path), str(self.shape), self.dtype.str)
+        about = () if self.ome is None else (str(self.ome),)
+        self.identity = digest([], stored(self.path), str(self.shape), self.dtype.str, *about)
         """The file as it is now."""
         if piece > STRIP:
             raise ValueError(
@@ -84,14 +89,35 @@ class OnDisk:
             with store:
                 yield zarr.open_array(store, mode="r")
             return
-        try:
-            found = zarr.open(self.path, mode="r")
-        except Exception as problem:
-            raise ValueError(f"{shown}: cannot be read as zarr ({one_line(problem)})") from problem
+        found = self._zarr()
         if isinstance(found, zarr.Group):
             inside = ", ".join(sorted(found.array_keys())[:5])
             raise ValueError(f"{shown}: is a zarr group; name an array in it ({inside or 'it holds none'})")
         yield found
+
+    def _zarr(self) -> Any:
+        """What zarr has there: an array or a group."""
+        import zarr
+
+        try:
+            return zarr.open(self.path, mode="r")
+        except Exception as problem:
+            raise ValueError(f"{self.shown}: cannot be read as zarr ({one_line(problem)})") from problem
+
+    def _group(self) -> Multiscales | None:
+        """What an OME-Zarr group says, whose full resolution is then the picture; its channels are pages."""
+        import zarr
+
+        found = self._zarr() if is_zarr(self.path) else None
+        ome = of_group(found, self.shown) if isinstance(found, zarr.Group) else None
+        if ome is not None:
+            self.path, self.colour = os.path.join(self.path, ome.path), False
+            if not Path(self.path).exists():
+                raise ValueError(f"{self.shown}: its full resolution ({ome.path}) is not there; copy the group again")
+            with self._opened() as array:
+                if array.ndim != len(ome.axes):
+                    raise ValueError(f"{self.shown}: names {len(ome.axes)} axes, and its pixels have {array.ndim}")
+        return ome
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         with self._opened() as array:

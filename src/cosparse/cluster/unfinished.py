@@ -32,11 +32,19 @@ OURS = (RECORD, "done", "pages", "tiles.zarr", "fresh.zarr", "replaced.zarr")  #
 
 
 class Unfinished:
-    """The folder OUT.part beside a target OUT: what was asked for, what was found out about pages, finished tiles."""
+    """The folder OUT.part beside a target OUT: what was asked for, what was found out about pages, finished tiles.
 
-    def __init__(self, goal: Path) -> None:
-        self.goal, self.folder = goal, goal.with_name(goal.name + ".part")
+    With a `level`, the tiles are the array of that name in a group.
+    """
+
+    def __init__(self, goal: Path, level: str = "") -> None:
+        self.goal, self.folder, self.level = goal, goal.with_name(goal.name + ".part"), level
         self.store = self.folder / "tiles.zarr"
+
+    @property
+    def pixels(self) -> Path:
+        """The array of the tiles."""
+        return self.store / self.level
 
     def begin(self, asked: dict[str, Any], force: bool) -> None:
         """A new folder, or that of an earlier run of the same; tiles of another are forgotten if forced to."""
@@ -77,7 +85,9 @@ class Unfinished:
         )
 
     def done(self) -> set[str]:
-        """The marks of finished tiles."""
+        """The marks of finished tiles; none if the tiles are gone, as after a run that was killed at its very end."""
+        if not self.store.exists():
+            return set()
         return {name for name in os.listdir(self.folder / "done") if not name.startswith(".")}
 
     def page(self, number: int) -> Found | None:
@@ -91,12 +101,19 @@ class Unfinished:
             self._write(f"pages/{number}.json", vars(found))
 
     def create(self, **array: Any) -> None:
-        """An empty zarr array for the tiles, if there is none yet."""
+        """An empty zarr array for the tiles, if there is none yet; marks of tiles that were in another are removed."""
         import zarr
 
         if not self.store.exists():
             with self.explained(kept=False):
-                zarr.create_array(self.folder / "fresh.zarr", overwrite=True, **array)
+                for mark in (self.folder / "done").iterdir():
+                    mark.unlink()
+                if self.level:
+                    kind = array.pop("zarr_format")
+                    group = zarr.open_group(self.folder / "fresh.zarr", mode="w", zarr_format=kind)
+                    group.create_array(self.level, **array)
+                else:
+                    zarr.create_array(self.folder / "fresh.zarr", overwrite=True, **array)
                 os.replace(self.folder / "fresh.zarr", self.store)
 
     def clear(self) -> None:
@@ -137,13 +154,13 @@ class Unfinished:
             temporary.write_text(json.dumps(content))
 
 
-def write_tile(pixels: NDArray[Any], folder: str, mark: str, page: Index, region: Region) -> None:
-    """A tile's pixels, and then the mark that they are all there; a task."""
+def write_tile(pixels: NDArray[Any], store: str, mark: str, page: Index, region: Region) -> None:
+    """A tile's pixels into an array, and then the file that marks that they are all there; a task."""
     import zarr
 
-    store: Any = zarr.open_array(Path(folder) / "tiles.zarr", mode="r+")
-    store[(*page, *region)] = pixels
-    with replacing(Path(folder) / "done" / mark) as temporary:
+    array: Any = zarr.open_array(store, mode="r+")
+    array[(*page, *region)] = pixels
+    with replacing(Path(mark)) as temporary:
         temporary.touch()
 
 
@@ -155,8 +172,9 @@ def check_target(goal: Path, force: bool) -> None:
         raise FileExistsError(f"{goal}: exists; pass force=True (--force) to replace it")
     if goal.suffix.lower() in TIFF and goal.is_dir():
         raise FileExistsError(f"{goal}: is a folder, which is never replaced; name another target")
-    if goal.suffix.lower() == ".zarr" and goal.exists() and not _is_zarr_array(goal):
-        raise FileExistsError(f"{goal}: is not a zarr array, and only such are replaced; name another target")
+    if goal.suffix.lower() == ".zarr" and goal.exists() and not (_is_zarr_array(goal) or _is_plain_group(goal)):
+        kinds = "not a zarr array, nor an OME-Zarr group with nothing beside its picture"
+        raise FileExistsError(f"{goal}: is {kinds}, and only such are replaced; name another target")
     if not goal.parent.is_dir():
         raise FileNotFoundError(f"{goal}: the folder {goal.parent} does not exist; create it first")
 
@@ -167,4 +185,15 @@ def _is_zarr_array(folder: Path) -> bool:
         return True
     with contextlib.suppress(OSError, ValueError, AttributeError):
         return bool(json.loads((folder / "zarr.json").read_text()).get("node_type") == "array")
+    return False
+
+
+def _is_plain_group(folder: Path) -> bool:
+    """Whether a folder is an OME-Zarr group that holds the levels of one picture, no labels and no other file."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        modern = (folder / "zarr.json").is_file()
+        said = json.loads((folder / ("zarr.json" if modern else ".zattrs")).read_text())
+        said = said["attributes"]["ome"] if modern else said
+        levels = {str(level["path"]) for picture in said["multiscales"] for level in picture["datasets"]}
+        return {entry.name for entry in folder.iterdir()} <= levels | {"zarr.json", ".zattrs", ".zgroup", ".zmetadata"}
     return False
