@@ -37,7 +37,8 @@ def upscale(
     """Enlarge by 2, 3 or 4, and with `sigma` denoise as well (section V-E).
 
     Minimises ½‖A s - y‖² + lambda·g(s), Eq. (49), where g is the sparsity of all patches under the operator. A makes
-    the small image y of the large one, see :func:`measurement.reduction`; the nearer to what made it, the better.
+    the small image y of the large one, see :func:`~cosparse.reconstruction.measurement.reduction`; the nearer to what
+    made it, the better.
 
     Parameters
     ----------
