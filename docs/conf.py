@@ -53,7 +53,6 @@ nitpick_ignore_regex = [
         r"(int|float|bool|str|bytes|object|None|array|ndarray|optional|callable|mapping|sequence|dict|tuple|list)",
     ),
 ]
-suppress_warnings = ["toc.empty_glob"]  # pages of adapters, interop-*.md
 highlight_language = "text"  # indented blocks of Markdown: shell commands and output more often than Python
 
 # Markdown
