@@ -101,6 +101,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "download_all_examples": False,
     "write_computation_times": False,
+    "min_reported_time": 3600,  # a busy machine's seconds tell nothing
     "reset_modules": ("matplotlib", "runnable.reset"),
 }
 plot_html_show_source_link = False
@@ -115,10 +116,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = "cosparse"
 html_static_path = ["_static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")]
 html_css_files = ["cosparse.css"]
+html_favicon = "_static/atom.svg"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"start": [], "faq": [], "choosing": [], "coming-from": [], "how-it-works": []}
+html_sidebars = {"start": [], "faq": [], "choosing": [], "coming-from": [], "how-it-works": [], "gallery/*": []}
 html_theme_options = {
+    "logo": {"text": "cosparse", "image_light": "_static/atom.svg", "image_dark": "_static/atom.svg", "alt_text": ""},
     "show_prev_next": False,
     "show_toc_level": 2,
     "navigation_with_keys": False,

@@ -45,7 +45,7 @@ grouped = cosparse.psnr(clean, cosparse.denoise(noisy, sigma, data_range=255), d
 print(f"staged with the second pass: {grouped:.2f} dB")
 
 # %%
-figure, axes = plt.subplots(2, 3, figsize=(10, 7), layout="constrained")
+figure, axes = plt.subplots(2, 3, figsize=(10, 4.9), layout="constrained", facecolor="0.92")
 for axis, (name, operator) in zip(axes.ravel(), operators.items(), strict=True):
     axis.imshow(operator.atoms_image(), cmap="gray")
     axis.set_title(f"{name}\n{figures[name][0]:.2f} dB, {figures[name][1]:.1f} s", fontsize=10)

@@ -93,11 +93,12 @@ above = {
 }
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 left.axhline(0, color="gray", lw=0.8)
 left.scatter([100 * each for each in unlike.values()], gain.values(), color="C0", zorder=2)
 for name in kinds:
     left.annotate(name, (100 * unlike[name], gain[name]), xytext=(5, 4), textcoords="offset points")
+left.margins(x=0.18, y=0.1)
 left.set_xlabel("patches sparser by an operator of their own, %")
 left.set_ylabel("dB over the operator of photographs")
 left.set_title(f"learned here, noise {sigma:.0f}")
@@ -115,8 +116,8 @@ plt.show()
 # %%
 # What it has learned
 # -------------------
-# Atoms from print are strokes and their ends; from filaments, ridges.
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained")
+# Atoms from print are strokes and their ends; from filaments, ridges, with the finest still noise after so few iterations.
+figure, axes = plt.subplots(1, 3, figsize=(11, 2.3), layout="constrained")
 three = {"photographs": photographs, "print": learned["print"], "filaments": learned["filaments"]}
 for axis, (name, operator) in zip(axes, three.items(), strict=True):
     axis.imshow(operator.atoms_image(), cmap="gray")

@@ -2,7 +2,7 @@
 Text over a picture
 ===================
 
-Lettering, a date stamp or a logo of one known colour is its own mask: the pixels of that colour are missing.
+Lettering, a date stamp or a logo of a colour of its own is its own mask: the pixels of that colour are missing.
 """
 
 import matplotlib.pyplot as plt
@@ -25,10 +25,12 @@ for line in range(6):
 marked = np.asarray(picture)
 
 # %%
-# The letters are what is red, and a rim of two pixels, where antialiasing has mixed them with the picture. On the
-# command line this is ``cosparse inpaint marked.png clean.png --mask '#ff0000'``.
-letters = (marked == (255, 0, 0)).all(axis=-1)
-mask = binary_dilation(letters, iterations=2)
+# What is missing is all that is redder than a cat can be, and a pixel about it, where antialiasing has mixed letters
+# and picture. Of letters in one flat colour the command line makes the mask itself:
+# ``cosparse inpaint marked.png clean.png --mask '#ff0000'``.
+colours = marked.astype(int)
+letters = colours[..., 0] - colours[..., 1:].max(axis=-1) > 80
+mask = binary_dilation(letters, np.ones((3, 3)))
 repaired = cosparse.inpaint(marked, mask, channel_axis=-1)
 
 # %%
