@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from runnable import source
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
@@ -43,14 +44,14 @@ class Adapter(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         module, *packages = self.arguments
-        path = Path(cosparse.__file__).parent.joinpath(*module.split(".")[1:]).with_suffix(".py")
-        if not path.is_file():
+        paths = source(Path(cosparse.__file__).parent, module.split(".")[1:])
+        if not paths:
             raise self.error(f"there is no module {module}")
         absent = [name for name in packages if find_spec(name) is None]
         if not absent:
             text = f".. automodule:: {module}\n   :members:\n"
         else:
-            first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+            first = (ast.get_docstring(ast.parse(paths[0].read_text(encoding="utf-8"))) or "").split("\n\n")[0]
             rest = f"*Where these pages were built there was no {named(absent)}; ``help({module})`` has the rest.*"
             text = f"**{module}**: {first}\n\n{rest}\n"
         return self.parse_text_to_nodes(text)

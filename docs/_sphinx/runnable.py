@@ -55,24 +55,38 @@ class Examples:
         missing = set()
         for module in imports(ast.parse(path.read_text(encoding="utf-8"))):
             top, *rest = module.split(".")
-            adapter = self.package.joinpath(*rest).with_suffix(".py")
             if top != "cosparse":
                 missing.update([top] if find_spec(top) is None else [])
-            elif rest[:1] == ["interop"] and adapter.is_file() and adapter not in seen:
-                missing.update(self._absent(adapter, seen))
+            elif rest[:1] == ["interop"]:
+                for adapter in source(self.package, rest):
+                    missing.update([] if adapter in seen else self._absent(adapter, seen))
         return sorted(missing)
 
 
-def imports(tree: ast.AST) -> set[str]:
-    """All modules that a file imports by name, wherever in it."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found.update(name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module)
-            found.update(f"{node.module}.{name.name}" for name in node.names if node.module.startswith("cosparse"))
-    return found
+def source(package: Path, parts: list[str]) -> list[Path]:
+    """The file of a module of ours; none if it is a name within one."""
+    folder = package.joinpath(*parts)
+    return [path for path in (folder.with_suffix(".py"), folder / "__init__.py") if path.is_file()][:1]
+
+
+def imports(node: ast.AST) -> set[str]:
+    """All modules that a file imports by name, wherever in it, but for those that it can do without."""
+    if isinstance(node, ast.Import):
+        return {name.name for name in node.names}
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        ours = node.module.startswith("cosparse")
+        return {node.module} | {f"{node.module}.{name.name}" for name in node.names if ours}
+    children = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Try) and any(forgiving(handler) for handler in node.handlers):
+        children = [child for child in children if child not in node.body]
+    return set().union(*map(imports, children))
+
+
+def forgiving(handler: ast.ExceptHandler) -> bool:
+    """Whether it goes on without what could not be imported."""
+    caught = "" if handler.type is None else ast.unparse(handler.type)
+    raises = any(isinstance(one, ast.Raise) for one in ast.walk(handler))
+    return ("ImportError" in caught or "ModuleNotFoundError" in caught) and not raises
 
 
 def reset(gallery_conf: dict, name: str) -> None:

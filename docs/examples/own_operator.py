@@ -116,7 +116,7 @@ plt.show()
 # %%
 # What it has learned
 # -------------------
-# Atoms from print are strokes and their ends; from filaments, ridges, with the finest still noise after so few iterations.
+# Atoms from print are strokes and their ends; from filaments, ridges, the finest still noise after so few iterations.
 figure, axes = plt.subplots(1, 3, figsize=(11, 2.3), layout="constrained")
 three = {"photographs": photographs, "print": learned["print"], "filaments": learned["filaments"]}
 for axis, (name, operator) in zip(axes, three.items(), strict=True):
