@@ -2,13 +2,13 @@
 # make quick: the tests without browser, Dask cluster, data or long work (pytest's markers), in a minute or so: while writing.
 # make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md,
 # and the close-ups of docs/results.
-# make architecture: the made parts of docs/architecture.md.
+# make architecture: the made parts of docs/architecture.md.  make docs: the site, into docs/_build/html.
 # make test-napari: the napari widgets in a real viewer, and OME-Zarr by ome-zarr-py, in an environment of their own.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test quick lint clean browser golden pictures architecture test-napari display
+.PHONY: demo test quick lint clean browser golden pictures architecture docs test-napari display
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
@@ -51,6 +51,11 @@ pictures: $(VENV)/.tests browser
 	$(BIN)/python -m pytest tests/studio/test_studio_pictures.py --studio-pictures docs/images
 	$(BIN)/python benchmarks/paper/closeups.py
 
+# Every example runs, each page is looked through for links that lead nowhere; a warning fails. Nothing is fetched but packages.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -b html -W --keep-going --quiet docs docs/_build/html
+	@echo "make: docs/_build/html/index.html"
+
 lint: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
@@ -74,5 +79,9 @@ $(NAPARI)/.tests: pyproject.toml
 	$(NAPARI)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test-napari]'
 	touch $@
 
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@ $(VENV)/.installed
+
 clean:
-	rm -rf $(VENV) $(NAPARI) cosparse-demo
+	rm -rf $(VENV) $(NAPARI) cosparse-demo docs/_build docs/gallery docs/api/generated

@@ -1,13 +1,16 @@
-"""A task in one file: fill in the lines that one field of an interlaced video lacks.
+"""
+A task in one file
+==================
 
-    python docs/examples/deinterlace.py
-
-In the package it would be `src/cosparse/reconstruction/tasks/deinterlacing.py`, and its name in `tasks/__init__.py`.
+Fill in the lines that one field of an interlaced video lacks, as a task like those that are there: checked at the
+door, posed for one plane, and known to all that repairs pictures. In the package it would be
+`src/cosparse/reconstruction/tasks/deinterlacing.py`, and its name in `tasks/__init__.py`.
 """
 
 from dataclasses import replace
 from typing import Unpack
 
+import matplotlib.pyplot as plt
 import numpy as np
 from skimage.data import camera
 
@@ -52,9 +55,19 @@ def pose(channel: Channel, asked: Asked) -> Problem:
 
 TASK = Task("deinterlace", "deinterlaced", pose, request, takes=("first",), reach=8, unit=16)
 
+# %%
+# From now on the door for pictures has it, and with it all that uses that door.
 if __name__ == "__main__":
-    TASKS[TASK.name] = TASK  # from now on the door for pictures has it, and with it all that uses that door
+    TASKS[TASK.name] = TASK
     image = camera()[100:228, 150:278]
     doubled = np.repeat(image[::2], 2, axis=0)
     repaired = repair(Picture(doubled), "deinterlace").picture.pixels
     print(*(f"{cosparse.psnr(image, each):.2f} dB" for each in (doubled, deinterlace(doubled), repaired)))
+
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.7), layout="constrained")
+    panels = {"doubled": doubled, "deinterlaced": repaired, "truth": image}
+    for axis, (name, picture) in zip(axes, panels.items(), strict=True):
+        axis.imshow(picture, cmap="gray", vmin=0, vmax=255)
+        axis.set_title(name)
+        axis.axis("off")
+    plt.show()

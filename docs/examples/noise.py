@@ -1,16 +1,19 @@
-"""Three pictures with noise of three kinds, nothing told but what their makers know: a sheet of before and after.
-
-    python docs/examples/noise.py [noise.jpg]
+"""
+Noise of three kinds
+====================
 
 Cells under a fluorescence microscope, 16 bit, few photons; a photograph as a phone makes it, with noise in linear
-light, demosaiced and saved as JPEG; and a picture that was saved as JPEG at low quality.
+light, demosaiced and saved as JPEG; and a picture that was saved as JPEG at low quality. Nothing is told but what
+their makers know: :doc:`../noise` has the models.
 """
 
 import io
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
+from scipy.ndimage import uniform_filter
 from skimage import data
 
 import cosparse
@@ -21,6 +24,10 @@ def as_jpeg(picture, quality):
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "JPEG", quality=quality)
     return Image.open(file)
+
+
+# %%
+# The three pictures, what became of them, and how each is repaired.
 
 
 def cells():
@@ -40,8 +47,6 @@ def phone():
     known = np.zeros(clean.shape)
     known[::2, ::2, 0] = known[1::2, 1::2, 2] = 1
     known[::2, 1::2, 1] = known[1::2, ::2, 1] = 1
-    from scipy.ndimage import uniform_filter
-
     size = (3, 3, 1)
     demosaiced = uniform_filter(noisy * known, size) / uniform_filter(known, size)
     demosaiced = np.where(known > 0, noisy, demosaiced).clip(0, 1)
@@ -58,16 +63,19 @@ def low_quality():
     return clean, noisy, cosparse.deblock(noisy, file.quantization, channel_axis=-1), 255.0
 
 
+# %%
+# Before and after.
 rows = {"fluorescence, 16 bit": cells(), "a phone's photograph": phone(), "JPEG, quality 12": low_quality()}
-sheet = Image.new("RGB", (2 * 256 + 30, len(rows) * 286 + 10), "white")
-pen = ImageDraw.Draw(sheet)
-for number, (name, (clean, before, after, white)) in enumerate(rows.items()):
+
+# %%
+figure, axes = plt.subplots(3, 2, figsize=(7, 10.8), layout="constrained")
+for line, (name, (clean, before, after, white)) in zip(axes, rows.items(), strict=True):
     gained = [cosparse.psnr(clean, picture, data_range=white) for picture in (before, after)]
     print(f"{name}: {gained[0]:.2f} dB -> {gained[1]:.2f} dB")
-    for column, (picture, db) in enumerate(zip((before, after), gained, strict=True)):
-        place = (10 + column * 266, 10 + number * 286)
-        shown = np.clip(picture / white * 255, 0, 255).astype(np.uint8)
-        sheet.paste(Image.fromarray(shown).convert("RGB"), place)
-        pen.text((place[0], place[1] + 260), f"{name}, {db:.1f} dB" if column == 0 else f"{db:.1f} dB", fill="black")
-if len(sys.argv) > 1:
-    sheet.save(sys.argv[1], quality=92)
+    for axis, picture, db in zip(line, (before, after), gained, strict=True):
+        axis.imshow((picture / white).clip(0, 1), cmap="gray", interpolation="nearest")
+        axis.axis("off")
+        axis.set_title(f"{name}, {db:.1f} dB" if picture is before else f"{db:.1f} dB")
+if len(sys.argv) > 1:  # a file to keep it in
+    figure.savefig(sys.argv[1], dpi=90)
+plt.show()

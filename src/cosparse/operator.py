@@ -197,7 +197,7 @@ class AnalysisOperator:
 
     @property
     def coherence(self) -> float:
-        """Largest |cosine| between two atoms."""
+        """Largest absolute cosine between two atoms."""
         atoms = self.matrix.astype(float)
         norms = np.linalg.norm(atoms, axis=1, keepdims=True)
         atoms = atoms / np.where(norms > 0, norms, 1)

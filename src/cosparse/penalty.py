@@ -23,7 +23,7 @@ LOG, PNORM = 0, 1  # how the kernels, which take numbers only, name the two form
 
 @dataclass(frozen=True)
 class Penalty:
-    """One member of the family; build it with :meth:`log` or :meth:`pnorm`.
+    """One member of the family; build it with :meth:`Penalty.log` or :meth:`Penalty.pnorm`.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Multiscales:
         """Of the axes."""
         return tuple(str(axis["name"]) for axis in self.axes)
 
-    def enlarged(self, factor: int) -> Multiscales:
+    def enlarged(self, factor: float) -> Multiscales:
         """The same of pixels that are so many times as many along each side; the picture stays where it is."""
         if factor == 1:
             return self

@@ -27,7 +27,7 @@ def penalise(v: Array, code: int, nu: float, p: float) -> tuple[Array, Array]:
 def patch_sparsity(
     atoms: Array, weights: Array, patches: Array, code: int, nu: float, p: float, square: bool
 ) -> tuple[float, Array]:
-    """Mean sparsity of the analysed patches and its gradient, Eqs. (37) and (gradg).
+    """Mean sparsity of the analysed patches and its gradient, Eqs. (37) and (38).
 
     With g(s) = sum_i w_i phi(atom_i · s) for one patch s, the value is the mean of g, or of g²/2 where
     `square` is set.

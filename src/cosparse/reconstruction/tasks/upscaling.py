@@ -40,10 +40,10 @@ def upscale(
     """Enlarge by 1.5, 2, 3, 4 or 8, and with `sigma` denoise as well (section V-E).
 
     Minimises ½‖A s - y‖² + lambda·g(s), Eq. (49), where g is the sparsity of all patches under the operator. A makes
-    the small image y of the large one, see :func:`measurement.reduction`; the nearer to what made it, the better. An
-    operator that has trained steps to upscale, as the shipped one has, at last corrects the minimiser by them; one with
-    steps to denoise takes the noise off the small image before all else. With operator="default", or a weight, the
-    result is the minimiser, of noisy images too.
+    the small image y of the large one, see :func:`~cosparse.reconstruction.measurement.reduction`; the nearer to what
+    made it, the better. An operator that has trained steps to upscale, as the shipped one has, at last corrects the
+    minimiser by them; one with steps to denoise takes the noise off the small image before all else. With
+    operator="default", or a weight, the result is the minimiser, of noisy images too.
 
     Parameters
     ----------
