@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,10 @@ def converged(crop: Crop, operator: AnalysisOperator, *, looser: float = 1.0) ->
     The earlier stages of the plan run as in the task, so that the last one ends in the same valley.
     """
     problem = crop.problem(operator)
+    plain = tuple(
+        replace(stage, whitened=0.0) for stage in problem.plan.stages
+    )  # the limit is one on pixels' gradients
+    problem = replace(problem, plan=replace(problem.plan, stages=plain))
     limit = looser * CONVERGED[crop.task] * crop.sigma / 25 * math.sqrt(problem.start.size)
     settings = Settings(
         iterations=ITERATIONS, step_tolerance=0.0, gradient_tolerance=limit, decrease_tolerance=ROUNDING
