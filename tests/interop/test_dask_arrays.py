@@ -159,7 +159,7 @@ GREY = da.zeros((32, 32), chunks=16, dtype=np.uint8)
         (lambda: cosparse.denoise(GREY.astype(complex), 1), ValueError, "image: .*complex"),
         (lambda: cosparse.inpaint(GREY), ValueError, "mask: say which pixels are missing"),
         (lambda: cosparse.inpaint(GREY, GREY), ValueError, "mask: expected booleans .* got uint8; pass mask != 0"),
-        (lambda: cosparse.upscale(GREY, 5), ValueError, "factor: expected 2, 3 or 4"),
+        (lambda: cosparse.upscale(GREY, 5), ValueError, "factor: expected 1.5, 2, 3, 4 or 8"),
         (lambda: cosparse.denoise(delayed(np.zeros)((3, 3))), TypeError, "image: is a Dask Delayed.*pass a Dask"),
         (lambda: cosparse.reconstruct(GREY, np.eye(1024), (32, 32)), TypeError, r"y: reconstruct .* y.compute\(\)"),
         (lambda: cosparse.denoise(GREY.map_blocks(lambda b: b, meta=np.zeros((0, 0)).view(Chunk)), 1), TypeError,

@@ -73,8 +73,8 @@ def test_progress_tells_stage_weight_and_second_pass(clean):
     seen = []
     inpaint(clean[:32, :32], checkered(clean[:32, :32]), quality="fast", callback=seen.append)
     stages = [progress.stage for progress in seen if not progress.second_pass]
-    assert stages == [0] * 12 + [1] * 24
-    assert [progress.second_pass for progress in seen] == [False] * 36 + [True] * (len(seen) - 36) and len(seen) > 36
+    assert stages == [0] * 14 + [1] * 14
+    assert [progress.second_pass for progress in seen] == [False] * 28 + [True] * (len(seen) - 28) and len(seen) > 28
     weights = []
     denoise(clean[:32, :32], 0.1, weight=0.7, grouping=False, callback=lambda progress: weights.append(progress.weight))
     assert set(weights) == {0.7}

@@ -122,7 +122,7 @@ def test_training_goes_on_from_steps_that_are_there(photograph, trained):
     for name, array in trained.operator.steps["denoise"].arrays().items():
         if name.startswith("floor"):
             continue  # they are laid when training ends
-        np.testing.assert_allclose(getattr(again, name), array, rtol=2e-3, atol=2e-5)
+        np.testing.assert_allclose(getattr(again, name), array, rtol=0.01, atol=2e-3)  # norms of atoms in few bits
     begun = StagedParameters.of(dataclasses.replace(trained.operator, steps={}), 2, 3)
     assert not begun.shares.any()
 

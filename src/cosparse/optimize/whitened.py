@@ -35,8 +35,8 @@ class Whitened:
     --------
     >>> import numpy as np
     >>> halves = np.array([0.5, 0.25], np.float32)
-    >>> Whitened(halves, np.ones(1, np.float32)).step(np.zeros((1, 1)), np.ones((1, 1), np.float32), 2.0)
-    array([[2.]])
+    >>> Whitened(halves, np.ones(1, np.float32)).step(np.zeros((1, 1)), np.ones((1, 1), np.float32), 2.0).tolist()
+    [[2.0]]
     """
 
     down: NDArray[np.float32]
