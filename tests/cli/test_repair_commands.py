@@ -374,7 +374,7 @@ def test_upscale_beats_interpolation(run):
     write_image("truth.png", COLOUR)
     how = ("--factor", 3, "--reference", "truth.png", "--json")
     (record,) = run("upscale", "small.png", "large.png", "--kernel", "box", *how)
-    assert record["psnr"] > record["psnr_before"] + 0.45  # fur, of which little can be told
+    assert record["psnr"] > record["psnr_before"] + 0.5
     (other,) = run("upscale", "small.png", "other.png", "--kernel", "gaussian", *how)
     assert other["psnr"] < record["psnr"]
     write_image("spread.png", np.full((3, 3), 200, np.uint8))

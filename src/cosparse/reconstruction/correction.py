@@ -53,7 +53,10 @@ def corrected(problem: Problem, image: Plane, steps: TrainedSteps, factor: float
     plan = Plan((), steps.stride)
     if problem.free is None:
         taken = tuple(steps.at(enlarged_level(factor)))
-        return replace(problem, plan=plan, start=image, steps=taken, bounds=None)
+        # What is repeated beyond the border tells the outermost pixels nothing: there, and only there, steps lose (1 dB).
+        within = np.zeros(image.shape, bool)
+        within[1:-1, 1:-1] = True
+        return replace(problem, plan=plan, start=image, steps=taken, free=within, bounds=None)
     levels = missing_levels(problem.free)
     taken = tuple(steps.at(TYPICAL, grid(levels)))
     near = near_known(problem.free)
