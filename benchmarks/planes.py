@@ -3,12 +3,13 @@
     python benchmarks/planes.py                  a noisy Bayer mosaic, and coils that see a quarter of k-space: dB
     python benchmarks/planes.py choose colours   the numbers of [colours] in reconstruction/stages.toml beside others
     python benchmarks/planes.py choose phase     those of [phase]
+    python benchmarks/planes.py phases           planes along and across the phase beside real and imaginary parts
 
 The pictures are scikit-image's. Choices are made on those of benchmarks/colour.py that have been seen before, and, with
 a phase laid over them, on the phantom, camera and gravel; results are reported on others. OpenCV and SigPy are not
 needed: without one, its column keeps what the file has. SigPy's weights are those of four that come nearest to the
 truth.
-Writes benchmarks/results/planes.csv, planes_colours.csv and planes_phase.csv.
+Writes benchmarks/results/planes.csv, planes_colours.csv, planes_phase.csv and planes_phases.csv.
 """
 
 from __future__ import annotations
@@ -242,8 +243,35 @@ def choose(part: str) -> None:
     write_csv(f"planes_{part}", rows)
 
 
+def phases() -> None:
+    """Of several kinds: smooth ones, one that jumps, and ones that are photographs themselves."""
+    A, found = resonance(coils(), variable_density_mask((SIDE, SIDE), 0.25)), slices()
+    down, across = np.indices((SIDE, SIDE)) / SIDE
+    camera, gravel = np.abs(found["camera"]), np.abs(found["gravel"])
+    scenes = {
+        "phantom, smooth": found["phantom"],
+        "camera, smooth": found["camera"],
+        "camera, jumps": camera * np.where(across > 0.5, 1, -1) * np.where(down > 0.6, 1j, 1),
+        "camera, gravel": camera * np.exp(2j * gravel),
+        "constant, camera": 0.8 * np.exp(2j * camera),
+    }
+    rows = []
+    for name, truth in scenes.items():
+        for sigma in (0.0, 5.0, 20.0):
+            y, row = measured(A, truth, sigma), {"picture, phase": name, "sigma": f"{sigma:g}"}
+            for method, numbers in {"parts": TRIED["phase"]["real and imaginary parts"], "phase": {}}.items():
+                with changed("phase", numbers):
+                    image = cosparse.reconstruct(y, A, truth.shape, sigma=sigma / 255, dtype=complex).image
+                row[method] = f"{decibels(truth, image):.2f}"
+            rows.append(row)
+            print(*row.values(), flush=True)
+    write_csv("planes_phases", rows)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:]:
+    if sys.argv[1:2] == ["choose"]:
         choose(sys.argv[2])
+    elif sys.argv[1:2] == ["phases"]:
+        phases()
     else:
         report()

@@ -79,7 +79,7 @@ def test_prox_is_where_its_gradient_vanishes(noisy):
     f, x, tau = proximal(SHAPE, 0.1, iterations=500), noisy.ravel(), 0.7
     found = f.prox(x, tau)
     rest = x - found - tau * f.grad(found)
-    assert np.sqrt(np.mean(rest**2)) < 1e-3 * np.sqrt(np.mean((x - found) ** 2)) * 20
+    assert np.linalg.norm(rest) < 0.02 * np.linalg.norm(x - found)
     energy = lambda u: tau * f(u) + 0.5 * np.sum((u - x) ** 2)  # noqa: E731
     for other in (x, 0.5 * (x + found), np.full_like(x, x.mean())):
         assert energy(found) < energy(other)
@@ -104,17 +104,17 @@ def test_in_their_solvers(truth):
     rng = np.random.default_rng(0)
     R = pylops.Restriction(truth.size, np.flatnonzero(rng.random(truth.size) < 0.6))
     y = R @ truth.ravel() + 0.05 * rng.standard_normal(R.shape[0])
-    misfit, prior, start = pyproximal.L2(R, y), proximal(SHAPE, 0.05, iterations=20), R.H @ y
+    misfit, prior, start = pyproximal.L2(R, y), proximal(SHAPE, 0.1, iterations=20), R.H @ y
     solvers = pyproximal.optimization.primal
     found = {
-        "proximal gradient": solvers.ProximalGradient(misfit, prior, start, tau=1.0, niter=25),
-        "ADMM": solvers.ADMM(misfit, prior, start, tau=1.0, niter=25)[0],
-        "half-quadratic splitting": solvers.HQS(misfit, prior, start, tau=1.0, niter=25)[0],
-        "gradient of the prior": solvers.ProximalGradient(prior, misfit, start, tau=0.02, niter=50),
+        "proximal gradient": (solvers.ProximalGradient(misfit, prior, start, tau=1.0, niter=30), 10),
+        "ADMM": (solvers.ADMM(misfit, prior, start, tau=1.0, niter=30)[0], 10),
+        "half-quadratic splitting": (solvers.HQS(misfit, prior, start, tau=1.0, niter=30)[0], 8),
+        "gradient of the prior": (solvers.ProximalGradient(prior, misfit, start, tau=0.1, niter=80), 5),
     }
     before = psnr(truth, start.reshape(SHAPE))
-    for name, image in found.items():
-        assert psnr(truth, np.reshape(image, SHAPE)) > before + 6, name
+    for name, (image, gain) in found.items():
+        assert psnr(truth, np.reshape(image, SHAPE)) > before + gain, name
 
 
 @pytest.mark.parametrize(

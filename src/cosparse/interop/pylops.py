@@ -22,7 +22,7 @@ except ImportError as problem:
 
 
 def analysis_operator(
-    operator: AnalysisOperator | str | None, shape: tuple[int, int], *, stride: int = 1, dtype: DTypeLike = "float64"
+    operator: AnalysisOperator | str | None, shape: tuple[int, ...], *, stride: int = 1, dtype: DTypeLike = "float64"
 ) -> AllPatches:
     """The responses of all patches of an image, Eq. (47), as a PyLops operator.
 

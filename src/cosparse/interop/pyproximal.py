@@ -54,7 +54,7 @@ class AnalysisProximal(ProxOperator):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        shape: tuple[int, ...],
         sigma: float,
         *,
         operator: AnalysisOperator | str | None = None,
