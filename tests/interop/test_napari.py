@@ -278,6 +278,7 @@ def test_white_is_known_by_the_type_or_by_most_values(stack):
     assert 40_000 < white_of(np.dtype("i4"), lambda: some_values(signed, axes)) < 80_000
 
 
+@pytest.mark.slow
 def test_planes_too_large_for_one_block_are_done_by_tiles(monkeypatch, scene):
     """As the whole plane to 0.01 grey levels; or it is said why they cannot be, and what else to do."""
     da = pytest.importorskip("dask.array")
