@@ -139,13 +139,18 @@ def lost(curves: np.ndarray) -> np.ndarray:
 
 
 def looked_up(table: np.ndarray, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is lost at a level for each picture, and its slope."""
-    step = GRID[1] - GRID[0]
+    """What is lost at a level for each picture, and its slope: by cubics, as a minimisation needs smooth slopes."""
+    step, rows = GRID[1] - GRID[0], np.arange(len(table))
+    slopes = np.gradient(table, axis=1)
     place = ((logs - GRID[0]) / step).clip(0, len(GRID) - 1.001)
     low = place.astype(int)
-    rows = np.arange(len(table))
-    slope = table[rows, low + 1] - table[rows, low]
-    return table[rows, low] + slope * (place - low), slope / step * (place > 0) + 5.0 * (logs > GRID[-1])
+    t = place - low
+    first, last, start, end = table[rows, low], table[rows, low + 1], slopes[rows, low], slopes[rows, low + 1]
+    bend, twist = 3 * (last - first) - 2 * start - end, 2 * (first - last) + start + end
+    beyond = np.maximum(logs - GRID[-1], 0)
+    inside = (place > 0) & (beyond == 0)
+    value = first + t * (start + t * (bend + t * twist)) + 5 * beyond
+    return value, np.where(inside, (start + t * (2 * bend + 3 * t * twist)) / step, 5.0 * (beyond > 0))
 
 
 def regression(x: np.ndarray, table: np.ndarray, weights: np.ndarray, seed: int) -> tuple[float, dict[str, np.ndarray]]:
@@ -170,7 +175,7 @@ def regression(x: np.ndarray, table: np.ndarray, weights: np.ndarray, seed: int)
         total = np.mean(weights * (np.sqrt(1 + value) - 1)) + DECAY / 2 * kept @ kept
         return float(total), np.concatenate(gradient) + DECAY * kept
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1500})
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 3000, "maxfun": 6000})
     return float(found.fun), dict(zip(("a", "B", "c"), parts(found.x), strict=True))
 
 
@@ -189,7 +194,7 @@ def choose(files: list[Path], write: bool) -> None:
 
     tables = np.concatenate([table[kept], np.repeat(clean, len(textures), axis=0)])
     weights = np.where(np.arange(len(x)) < kept.sum(), 1.0, 10.0)
-    _, numbers = min((regression(scaled(x), tables, weights, seed) for seed in range(6)), key=lambda pair: pair[0])
+    _, numbers = min((regression(scaled(x), tables, weights, seed) for seed in range(8)), key=lambda pair: pair[0])
 
     def levels(values: np.ndarray) -> np.ndarray:
         inputs = scaled(values)
