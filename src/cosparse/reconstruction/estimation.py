@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian
+from cosparse.reconstruction.compressed import Zeros, compressed_level, zeros_of
 from cosparse.reconstruction.flat_blocks import (
     BANDS,
     FEWEST,
@@ -116,7 +117,11 @@ def page_noise(page: NDArray[np.float32], model: Model = "auto") -> Noise:
         grey: Plane = page if page.ndim == 2 else np.ascontiguousarray(page.mean(axis=-1))
         correlated: Noise = estimate_correlated(grey)
         return correlated
-    return mosaic_noise(mosaic(page) if large_enough(page.shape) else page, model)
+    if not large_enough(page.shape):
+        return mosaic_noise(page, model)
+    rgb = page.ndim == 3 and page.shape[-1] == 3
+    luma = page @ (OPPONENT[0] / GAINS[0]) if rgb else page if page.ndim == 2 else None
+    return mosaic_noise(mosaic(page), model, None if luma is None else zeros_of(luma))
 
 
 def large_enough(shape: tuple[int, ...]) -> bool:
@@ -124,8 +129,11 @@ def large_enough(shape: tuple[int, ...]) -> bool:
     return min(shape[:2]) >= SMALL
 
 
-def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto") -> Noise:
-    """That of the blocks of a page, laid side by side; or of a page too small for blocks."""
+def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto", zeros: Zeros | None = None) -> Noise:
+    """That of the blocks of a page, laid side by side; or of a page too small for blocks.
+
+    By its zeros a page may be seen to have been a JPEG, in which photons are not looked for.
+    """
     if not large_enough(tiles.shape):
         return _small(tiles, model)
     blocks = blocks_of(tiles)
@@ -133,7 +141,10 @@ def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto") -> Noise:
     rgb = len(colours) == 3
     planes = [blocks @ (row / gain) for row, gain in zip(OPPONENT, GAINS, strict=True)] if rgb else colours
     levels = [_levels(coefficients(plane)) for plane in planes]
-    level, white = _one_level(levels, rgb)
+    if zeros is not None and zeros.jpeg:
+        level, white = compressed_level(levels[0], zeros), False
+    else:
+        level, white = _one_level(levels, rgb)
     dark, bright = np.quantile(blocks.mean(axis=(1, 2)), (0.1, 0.9))
     enough = len(blocks) >= MANY and level.sigma > PHOTONS * (bright - dark)
     if model == "gaussian" or (model == "auto" and not (white and enough)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,36 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, map_coordinates
 
 from cosparse.noise import Correlated
+from cosparse.reconstruction.flat_blocks import (
+    BANDS,
+    band_energies,
+    band_level,
+    blocks_of,
+    coefficients,
+    mosaic,
+    noise_level_of,
+)
 from cosparse.reconstruction.planes import Plane
 
 Array = NDArray[Any]
 
 # All chosen on training photographs in the noise of benchmarks/noise/correlated.py.
 WINDOW, STEP = 32, 8  # pixels: of the windows whose spectra are compared, and between them
-PART = 0.15  # of the windows, the calmest at a frequency, is taken to have nothing but noise there
+PART = 0.15  # of the windows, the calmest at a frequency, is taken to have nothing but noise there at first
+CALMEST = 0.12  # of the windows, those with the least power at all other frequencies: of these it is the mean then
+FEWEST = 24  # windows, if there are as many
+ROUNDS = 3  # of comparing windows by the spectrum that the calmest of them have
+RINGS = (0.0, 0.047, 0.09, 0.14, 0.2, 0.28, 0.375, 1.0)  # cycles a pixel: frequencies that are compared together
+FILLED = 0.3  # of a ring: noise in less of it is too narrow for windows to be compared by its energy
+OVERLAP = 2.25  # frequencies of a window that count for one, as its bell mixes neighbours
+FREEDOMS = (4, 8, 16, 32)  # of the energies of rings
+LOWEST = 3  # rings that pictures fill everywhere: whether noise is white, they do not say
+WHITE = 1.4  # times: the power of rings, of white noise, differs by less; that of single frequencies by its square
 NEIGHBOURS = 4.0  # frequencies: the width of what is called near
 SMALLEST = 24  # pixels: less does not hold three windows of any use
 LARGEST = 512  # pixels that are looked at along an axis, those in the middle
 NARROW = 0.15  # of all frequencies: a spectrum broader than this is as windows see it, and smooth
 SMOOTH = 1.5  # frequencies over which it is the mean then
-SURE = 0.92  # of the level that windows show: something of the picture is always with it
 NOTHING = 1e-6  # grey levels, squared: rounding
 LAGS = 0.45  # of the picture's side: how far off pixels are that a finer look at the spectrum compares
 WIDEST = 101  # pixels of the kernel
@@ -34,8 +52,9 @@ def estimate_correlated(plane: Plane) -> Correlated:
     """The noise of a grey plane, as white noise filtered by a kernel, in the units of the plane (on 0..255).
 
     At every frequency windows of the picture have the power of the noise, exponentially distributed about its mean, and
-    that of what is shown. Some windows show nothing there: a low quantile over all windows, divided by that of the
-    exponential distribution of mean 1, is the noise's power.
+    that of what is shown. Windows with little at all other frequencies show little at this one: the mean of theirs is
+    the noise's power. Where noise fills a ring of frequencies, what the calmest windows still show there is told from
+    it as in :mod:`cosparse.reconstruction.flat_blocks`. Noise whose rings are alike is white.
 
     Noise in narrow bands is blurred by such small windows. So the picture is denoised with what was found, and the
     spectrum of what that took away, with the resolution of the whole picture, less what may be the picture's own,
@@ -50,19 +69,67 @@ def estimate_correlated(plane: Plane) -> Correlated:
     seen = np.ascontiguousarray(plane[top : top + LARGEST, left : left + LARGEST])
     powers = _window_powers(seen)
     low, middle = np.quantile(powers, (PART, 0.5), axis=0)
-    power = low / -np.log1p(-PART)
-    if power.mean() < NOTHING:
+    if low.mean() < NOTHING:
         return Correlated(0.0, kernel=np.ones((1, 1)))
     pure = np.log(0.5) / np.log1p(-PART)
     likeness = np.minimum(1, pure * low / np.maximum(middle, 1e-12))
-    confidence, level = float(np.average(likeness, weights=power)), SURE * float(np.sqrt(power.mean()))
-    power = _of_noise_alone(power, likeness)
+    power = _of_calmest(powers, low / -np.log1p(-PART))
+    confidence, level = float(np.average(likeness, weights=power)), float(np.sqrt(power.mean()))
+    if _is_white(power):
+        fine = band_level(band_energies(coefficients(blocks_of(mosaic(seen)))), len(BANDS) - 1)
+        return Correlated(fine.sigma, kernel=np.ones((1, 1)), confidence=confidence)
     if _breadth(power) > NARROW:
         return _filtered(gaussian_filter(power, SMOOTH, mode="wrap"), confidence)
-    noise = _filtered(power, confidence)
+    noise = _filtered(_of_noise_alone(low / -np.log1p(-PART), likeness), confidence)
     for _ in range(LOOKS):
         noise = replace(_seen_closer(seen, noise, likeness), sigma=level)
     return noise
+
+
+def _rings(side: int) -> list[Array]:
+    """Which frequencies of a window each of them has; those that have any."""
+    along = np.fft.fftfreq(side)
+    far = np.hypot(*np.meshgrid(along, along, indexing="ij"))
+    found = [(far >= low) & (far < high) for low, high in pairwise(RINGS)]
+    return [ring for ring in found if ring.any()]
+
+
+def _of_calmest(powers: Array, power: Array) -> Array:
+    """The spectrum of the noise by windows that are calm at other frequencies; from a first guess of it."""
+    rings = _rings(power.shape[0])
+    count = min(len(powers), max(int(CALMEST * len(powers)), FEWEST))
+    for turn in range(ROUNDS):
+        least = 1e-9 * power.max()
+        shown = np.stack([(powers[:, ring] / np.maximum(power[ring], least)).mean(axis=1) for ring in rings], axis=1)
+        ranks = np.argsort(np.argsort(shown, axis=0, kind="stable"), axis=0, kind="stable")
+        power = power.copy()
+        for number, ring in enumerate(rings):
+            others = np.delete(ranks, number, axis=1).max(axis=1)
+            calmest = powers[np.argsort(others, kind="stable")[:count]][:, ring]
+            power[ring] = calmest.mean(axis=0)
+            if turn == ROUNDS - 1:
+                power[ring] *= _noise_of_ring(calmest.sum(axis=1), power[ring])
+    power[0, 0] = np.mean([power[0, 1], power[1, 0], power[0, -1], power[-1, 0]])  # windows have no mean
+    return power
+
+
+def _noise_of_ring(energies: Array, power: Array) -> float:
+    """What part of the power is noise, by how the energies of windows scatter; 1 of noise that does not fill it."""
+    freedom = power.sum() ** 2 / np.maximum((power**2).sum(), 1e-30) / OVERLAP
+    if power.sum() ** 2 < FILLED * power.size * (power**2).sum():
+        return 1.0
+    nearest = min(FREEDOMS, key=lambda one: abs(one - freedom))
+    return min(noise_level_of(energies / power.sum(), nearest).at_most(1.0), 1.0) ** 2
+
+
+def _is_white(power: Array) -> bool:
+    """Whether all rings, and all frequencies in them, have about the same power."""
+    rings = _rings(power.shape[0])[LOWEST:]
+    if not rings:
+        return False
+    each = np.array([power[ring].mean() for ring in rings])
+    smooth = gaussian_filter(np.where(np.any(rings, axis=0), power, each.mean()), SMOOTH, mode="wrap")
+    return bool(each.max() < WHITE * each.min() and smooth.max() < WHITE**2 * each.mean())
 
 
 def _finest(plane: Plane) -> float:
