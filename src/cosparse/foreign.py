@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # By package, the module with `run(task, *arguments, **keywords)`. Of several in one call the first here counts.
-ADAPTERS: dict[str, str] = {}
+ADAPTERS: dict[str, str] = {"deepinv": "cosparse.interop.deepinv", "torch": "cosparse.interop.torch"}
 
 
 def adopting(task: Function) -> Function:

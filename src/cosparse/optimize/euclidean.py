@@ -45,7 +45,7 @@ class Euclidean:
 
     def step(self, point: Array, direction: Array, t: float) -> Array:
         """The straight line point + t·direction."""
-        moved = direction * direction.dtype.type(t)
+        moved = direction * t
         moved += point
         return moved  # type: ignore[no-any-return]
 

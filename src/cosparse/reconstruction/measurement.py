@@ -192,7 +192,7 @@ def reduction(factor: int, shape: Shape, kernel: ArrayLike | str = USUAL) -> Mea
         return downsampling(factor, shape)
     if kernel not in FILTERS:
         raise ValueError(f"kernel: expected one of {', '.join(REDUCTIONS)} or an array, got {kernel!r}")
-    rows, columns = (_averages(kernel, side, factor) for side in shape)
+    rows, columns = (averages(kernel, side, factor) for side in shape)
     rows_back, columns_back = rows.T.tocsr(), columns.T.tocsr()
 
     def both(down: Any, across: Any, image: Array) -> Array:
@@ -204,7 +204,7 @@ def reduction(factor: int, shape: Shape, kernel: ArrayLike | str = USUAL) -> Mea
     )  # fmt: skip
 
 
-def _averages(kernel: str, size: int, factor: int) -> Any:
+def averages(kernel: str, size: int, factor: int) -> Any:
     """The (size/factor, size) sparse matrix of a reduction along one axis; each row sums to one."""
     from scipy.sparse import csr_array
 
