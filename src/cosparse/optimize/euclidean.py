@@ -47,7 +47,7 @@ class Euclidean:
         """The straight line point + t·direction."""
         moved = direction * t
         moved += point
-        return moved  # type: ignore[no-any-return]
+        return moved
 
     def transport(self, vector: Array, point: Array, direction: Array, t: float) -> Array:
         """A vector is the same everywhere."""

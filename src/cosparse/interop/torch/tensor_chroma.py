@@ -15,9 +15,7 @@ def halved(planes: torch.Tensor) -> torch.Tensor:
     return F.avg_pool2d(even, 2)[:, 0]
 
 
-def brought_up(
-    small: torch.Tensor, luma: torch.Tensor, measured: torch.Tensor, levels: torch.Tensor
-) -> torch.Tensor:
+def brought_up(small: torch.Tensor, luma: torch.Tensor, measured: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
     """Planes of half size that were repaired, in the size of luma, along its edges; `levels` (n,) are their noise."""
     rule, shape = TABLE["chroma"], (luma.shape[1], luma.shape[2])
     seen = halved(luma)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +97,9 @@ def open_tensor(image: torch.Tensor, options: TensorOptions, known: torch.Tensor
         raise ValueError(f"data_range: say the value of white of {image.dtype}")
     precise = image.to(torch.float64) if image.dtype == torch.float64 else image.to(torch.float32)
     moved = precise if axis is None else precise.movedim(axis, -3)
-    batch = moved.reshape(-1, 1 if axis is None else moved.shape[-3], *image.shape[-2:] if axis is None else moved.shape[-2:])
+    batch = moved.reshape(
+        -1, 1 if axis is None else moved.shape[-3], *image.shape[-2:] if axis is None else moved.shape[-2:]
+    )
     seen = batch
     if known is not None:
         batch = torch.where(known[:, None], batch, torch.zeros_like(batch))
@@ -117,7 +117,7 @@ def channel_axis(image: torch.Tensor, given: int | None) -> int | None:
         return None
     if not -image.ndim <= given < image.ndim:
         raise ValueError(f"channel_axis: {given} is not an axis of shape {tuple(image.shape)}")
-    return given % image.ndim
+    return int(given % image.ndim)
 
 
 def noise_levels(sigma: Any, options: TensorOptions, opened: Opened, *, needed: str = "") -> list[float]:
@@ -133,7 +133,7 @@ def noise_levels(sigma: Any, options: TensorOptions, opened: Opened, *, needed: 
             "cosparse.estimate_noise(image.cpu().numpy(), channel_axis=...)"
         )
     count = len(opened.batch)
-    given = torch.as_tensor(sigma, dtype=torch.float64, device="cpu").reshape(-1)
+    given = torch.as_tensor(sigma, dtype=torch.float64, device="cpu").detach().reshape(-1)
     if given.numel() not in (1, count):
         raise ValueError(f"sigma: a number, or one for each of {count} images, got {given.numel()} numbers")
     if not bool(((given >= 0) & torch.isfinite(given)).all()):
@@ -148,7 +148,9 @@ def page_bounds(
     if options.bounds != "auto":
         return [stated(options.bounds)] * len(levels)
     if not opened.came.is_floating_point():
-        white = float(opened.data_range) if opened.came.dtype == torch.bool else float(torch.iinfo(opened.came.dtype).max)
+        white = (
+            float(opened.data_range) if opened.came.dtype == torch.bool else float(torch.iinfo(opened.came.dtype).max)
+        )
         low = 0.0 if opened.came.dtype == torch.bool else float(torch.iinfo(opened.came.dtype).min)
         return [(low, white)] * len(levels)
     at_work = at_work_of((0.0, opened.data_range), opened)
@@ -205,5 +207,3 @@ def strengths(options: TensorOptions, channels: int) -> list[float]:
 def blended(before: torch.Tensor, after: torch.Tensor, strength: float) -> torch.Tensor:
     """Some of what was taken away put back."""
     return after if strength >= 1 else before + strength * (after - before)
-
-

@@ -105,7 +105,8 @@ def minimise(
 
     `revise` may change those after the first, given what that ended with.
     """
-    watch, image, results, done = watch or Watch(), start, [], 0
+    watch, image, done = watch or Watch(), start, 0
+    results: list[Result] = []
     limit, energy = sum(one.iterations for one in settings), energies[0]
     for stage, (energy, one) in enumerate(zip(energies, settings, strict=True)):
         if revise is not None and stage:

@@ -20,17 +20,17 @@ ON_CPU, ELSEWHERE = 2**21, 2**26  # numbers at a time
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """The planes (c, h, w) of one picture, on 0..255: as measured, with the noise level of each; and what is known."""
+    """The planes (c, h, w) of one picture, on 0..255: as measured, its noise, the gain of each, and what is known."""
 
     noisy: torch.Tensor
-    levels: list[float]
+    sigma: float
+    gains: tuple[float, ...] = (1.0,)
     known: torch.Tensor | None = None  # (h, w), 1 or 0
 
 
 def filter_groups(page: Page, pilots: torch.Tensor, rule: Grouping) -> torch.Tensor:
     """The planes estimated again, see :func:`cosparse.reconstruction.second_pass.filter_groups`."""
-    noisy = max(page.levels) > 0
-    result = pilots
+    noisy, result = page.sigma > 0, pilots
     for turn in range(rule.passes if not noisy or rule.alike < math.inf else 1):
         found = _turn(page, result, rule, rule.alike if turn and noisy else math.inf, rule.shifted(turn))
         result = found if page.known is None or noisy else torch.where(page.known > 0, result, found)
@@ -46,7 +46,7 @@ def _turn(page: Page, pilots: torch.Tensor, rule: Grouping, alike: float, shift:
         for extent, side in zip((height, width), patch, strict=True)
     )
     corners = torch.cartesian_prod(tops, lefts)
-    if page.known is not None and not max(page.levels) > 0:  # only where pixels are missing
+    if page.known is not None and page.sigma == 0:  # only where pixels are missing
         seen = page.known.unfold(0, patch[0], 1).unfold(1, patch[1], 1)[corners[:, 0], corners[:, 1]]
         corners = corners[seen.flatten(1).amin(1) == 0]
     inside = torch.arange(patch[0], device=pilots.device)[:, None] * width
@@ -66,7 +66,7 @@ def _turn(page: Page, pilots: torch.Tensor, rule: Grouping, alike: float, shift:
             shares = shares * known.mean(2)
         weight.index_add_(0, places.flatten(), shares[..., None].expand(places.shape).flatten())
         for plane, pilot in enumerate(pilots.flatten(1)):
-            variance = (page.levels[plane] or FILLING) ** 2
+            variance = ((page.sigma or FILLING) * page.gains[plane]) ** 2
             group, found = pilot[places], page.noisy[plane].flatten()[places]
             found = _estimate(group, found, valid, known, variance)
             found = torch.where(close[:, None, None], found, group)

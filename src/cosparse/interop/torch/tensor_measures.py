@@ -27,6 +27,10 @@ class TensorMeasure:
     forward: Map
     adjoint: Map
 
+    def of_one(self) -> TensorMeasure:
+        """The same of a single plane."""
+        return TensorMeasure(lambda plane: self.forward(plane[None])[0], lambda data: self.adjoint(data[None])[0])
+
 
 def sparse(matrix: Any, like: torch.Tensor) -> torch.Tensor:
     """A SciPy matrix on the device of a tensor."""

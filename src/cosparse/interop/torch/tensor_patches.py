@@ -25,7 +25,7 @@ def replicate(planes: torch.Tensor, patch: Sides, stride: Sides) -> torch.Tensor
 
 
 def fold_border(padded: torch.Tensor, shape: Sides, corner: Sides) -> torch.Tensor:
-    """The adjoint of repeating border values, (n, ...) to (n, h, w): what fell on a repeated pixel goes to its source."""
+    """The adjoint of repeating border values, to planes (n, h, w): what fell on a repeated pixel goes to its source."""
     for axis in (1, 2):
         first, extent = corner[axis - 1], shape[axis - 1]
         before = padded.narrow(axis, 0, first).sum(axis, keepdim=True)

@@ -22,7 +22,7 @@ WHITE = 255.0  # of the scale that operators are made for
 def penalise(v: torch.Tensor, penalty: Penalty) -> tuple[torch.Tensor, torch.Tensor]:
     """phi(v) and its derivative over v, elementwise; see :func:`cosparse.kernels.reference.penalise`."""
     if penalty.code == LOG:
-        inside = 1 + penalty.nu * v * v
+        inside = torch.addcmul(v.new_ones(()), v, v, value=penalty.nu)
         return torch.log(inside), 2 * penalty.nu / inside
     inside = v * v + penalty.nu
     return inside ** (penalty.p / 2), penalty.p * inside ** (penalty.p / 2 - 1)
@@ -163,7 +163,7 @@ class AnalysisPrior(torch.nn.Module):  # type: ignore[misc, unused-ignore]
 def sparsity(
     planes: torch.Tensor, atoms: torch.Tensor, weights: torch.Tensor, penalty: Penalty, patch: Sides, stride: Sides
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Σ w·phi(atom · patch) of each of the planes (n, h, w), and its gradient; atoms (n or 1, k, pixels), w (n or 1, k).
+    """Σ w·phi(atom · patch) of each of the planes (n, h, w), and its gradient; atoms (n|1, k, pixels), w (n|1, k).
 
     The twin of :func:`cosparse.kernels.reference.image_sparsity`, weights being what they are there.
     """

@@ -9,7 +9,15 @@ from typing import Any
 
 import torch
 
-from cosparse.interop.torch.tensor_energy import Map, TensorEnergy, Valued, minimise, prior_of, stage_settings, with_bounds
+from cosparse.interop.torch.tensor_energy import (
+    Map,
+    TensorEnergy,
+    Valued,
+    minimise,
+    prior_of,
+    stage_settings,
+    with_bounds,
+)
 from cosparse.interop.torch.tensor_prior import WHITE, checked_white, of_opponents, opponents
 from cosparse.keywords import settled
 from cosparse.operator import AnalysisOperator, chosen_operator
@@ -42,7 +50,7 @@ class Sensing:
 
     forward: Map
     adjoint: Map
-    shape: tuple[int, int, int, int]
+    shape: tuple[int, ...]
 
     @classmethod
     def of(cls, A: Any, shape: Sequence[int], y: torch.Tensor) -> Sensing:
@@ -66,9 +74,7 @@ class Sensing:
             )  # fmt: skip
         if isinstance(A, tuple):
             forward, adjoint = A
-            return cls(
-                lambda s: forward(s.reshape(given)), lambda r: adjoint(r.reshape(y.shape)).reshape(whole), whole
-            )
+            return cls(lambda s: forward(s.reshape(given)), lambda r: adjoint(r.reshape(y.shape)).reshape(whole), whole)
 
         def backward(residual: torch.Tensor) -> torch.Tensor:
             with torch.enable_grad():
@@ -127,7 +133,7 @@ def reconstruct(
     if not bool(torch.isfinite(torch.view_as_real(y) if y.is_complex() else y).all()):
         raise ValueError("y: holds NaN or infinite values; leave those measurements out of y and A")
     unit = WHITE / checked_white(options.data_range)
-    level = float(sigma) * unit
+    level = float(torch.as_tensor(sigma).detach()) * unit
     if not 0 <= level < math.inf:
         raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
     sensing = Sensing.of(A, shape, y)
@@ -136,7 +142,9 @@ def reconstruct(
     start = _first(sensing, data) if options.start is None else _started(options.start, unit, sensing, y)
     _refuse_far(start, options.data_range)
     operator, watch = as_refined(chosen_operator(options.operator)), Watch(options.callback)
-    plans = [plan("reconstruct", level * gain, options.quality, options.weight, operator) for _, gain in opponents(start)]
+    plans = [
+        plan("reconstruct", level * gain, options.quality, options.weight, operator) for _, gain in opponents(start)
+    ]
     energies = [
         TensorEnergy(_prior(operator, plans, stage, start), data, sensing.forward, sensing.adjoint)
         for stage in range(len(plans[0].stages))
@@ -148,7 +156,9 @@ def reconstruct(
         energies, settings, start, watch=watch, weights=[stage.weight for stage in plans[0].stages],
         revise=_bounded(options, unit),
     )  # fmt: skip
-    return _reported(results, energy, plans[0].stages[len(results) - 1].weight, unit, tuple(int(side) for side in shape))
+    return _reported(
+        results, energy, plans[0].stages[len(results) - 1].weight, unit, tuple(int(side) for side in shape)
+    )
 
 
 def _prior(operator: AnalysisOperator, plans: list[Plan], stage: int, like: torch.Tensor) -> Valued:

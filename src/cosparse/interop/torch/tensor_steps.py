@@ -48,9 +48,7 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     def __len__(self) -> int:
         return len(self.pull)
 
-    def forward(
-        self, planes: torch.Tensor, levels: torch.Tensor, free: torch.Tensor | None = None
-    ) -> torch.Tensor:
+    def forward(self, planes: torch.Tensor, levels: torch.Tensor, free: torch.Tensor | None = None) -> torch.Tensor:
         """Planes (n, h, w) after all steps, at noise levels (n,) on 0..255; pixels that are not `free` stay."""
         image, levels = planes, levels.to(planes.dtype).clamp(min=LEAST)
         mean = planes.mean((1, 2), keepdim=True)  # the atoms are blind to it but for rounding
@@ -76,7 +74,7 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         return pull, together(torch.cat(pieces, 1), shape, self.patch_shape, self.strides)
 
     def numbers(self, t: int, levels: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """At each noise level: scales, gains, factors on pools, floors and on shares, each (n, 1, .), and pulls (n,)."""
+        """At each level: scales, gains, factors on pools, floors, factors on shares, each (n, 1, .), and pulls (n,)."""
         nearest = levels.clamp(*self.sigma)
         x = torch.log(nearest / REFERENCE_SIGMA)
         powers = torch.stack([x, x * x], 1)
@@ -87,7 +85,11 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         scale = self.scale[t] * factor("scale_exponents") * (nearest / levels)[:, None]
         gain = (self.strides[0] ** 2 / scale.shape[1]) * factor("gain_exponents") / scale**2
         pull = self.pull[t] * torch.exp(powers @ self.pull_exponents[t])
-        pool, floor, share = factor("pool_exponents"), self.floors[t] * factor("floor_exponents"), factor("share_exponents")
+        pool, floor, share = (
+            factor("pool_exponents"),
+            self.floors[t] * factor("floor_exponents"),
+            factor("share_exponents"),
+        )
         return (*(one[:, None] for one in (scale, gain, pool, floor, share)), pull)
 
     def trained(self) -> TrainedSteps:

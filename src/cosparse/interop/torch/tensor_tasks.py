@@ -48,23 +48,14 @@ class PlaneProblem:
 
     def solve(self, operator: AnalysisOperator, watch: Watch) -> torch.Tensor:
         """The minimiser of its last stage."""
-        stages, measure = self.plan.stages, self.measure
-
-        def forward(plane: torch.Tensor) -> torch.Tensor:
-            assert measure is not None
-            return measure.forward(plane[None])[0]
-
-        def adjoint(data: torch.Tensor) -> torch.Tensor:
-            assert measure is not None
-            return measure.adjoint(data[None])[0]
-
-        pair = (None, None) if measure is None else (forward, adjoint)
+        stages, measure = self.plan.stages, self.measure and self.measure.of_one()
         energies = [
             TensorEnergy(
-                single(prior_of(operator, stage, self.plan.stride, self.start)), self.data, *pair, self.bounds, self.trust
+                single(prior_of(operator, stage, self.plan.stride, self.start)), self.data,
+                measure and measure.forward, measure and measure.adjoint, self.bounds, self.trust,
             )
             for stage in stages
-        ]
+        ]  # fmt: skip
         settings, weights = stage_settings(stages, operator), [stage.weight for stage in stages]
         results, _ = minimise(energies, settings, self.start, free=self.free, watch=watch, weights=weights)
         return results[-1].point
@@ -75,7 +66,12 @@ Pose = Callable[[torch.Tensor, float, Pair | None, int], PlaneProblem | None]
 
 
 def by_energy(
-    opened: Opened, levels: list[float], bounds: list[Pair | None], options: TensorOptions, pose: Pose, least: float = 0.0
+    opened: Opened,
+    levels: list[float],
+    bounds: list[Pair | None],
+    options: TensorOptions,
+    pose: Pose,
+    least: float = 0.0,
 ) -> list[list[torch.Tensor]]:
     """For every image its planes as the energy's minimisers, one after the other.
 
@@ -135,8 +131,8 @@ def denoise(image: torch.Tensor, sigma: Any = None, *, grouping: bool = True, **
             pages[number] = measured
             continue
         if rule is not None:
-            own = [levels[number] * gain * times for (_, gain), times in zip(seen, strong, strict=True)]
-            planes = list(filter_groups(Page(torch.stack(measured), own), torch.stack(planes), rule))
+            gains = tuple(gain * times for (_, gain), times in zip(seen, strong, strict=True))
+            planes = list(filter_groups(Page(torch.stack(measured), levels[number], gains), torch.stack(planes), rule))
         each = zip(measured, planes, strengths(options, len(planes)), strict=True)
         pages[number] = [blended(before, after, strength) for before, after, strength in each]
     result = closed(opened, pages, bounds)
@@ -200,8 +196,8 @@ def inpaint(
             continue
         known = (~gaps[number]).to(opened.batch.dtype)
         strong = strengths(options, len(seen))
-        own = [levels[number] * gain * times for (_, gain), times in zip(seen, strong, strict=True)]
-        page = Page(torch.stack([plane[number] for plane, _ in seen]), own, known)
+        gains = tuple(gain * times for (_, gain), times in zip(seen, strong, strict=True))
+        page = Page(torch.stack([plane[number] for plane, _ in seen]), levels[number], gains, known)
         planes = list(filter_groups(page, torch.stack(planes), rule))
         if steps is not None and levels[number] == 0:
             model = StagedSteps(steps, operator.patch_shape).to(opened.batch.device)
