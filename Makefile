@@ -2,18 +2,23 @@
 # make quick: the tests without browser, Dask cluster, data or long work (pytest's markers), in a minute or so: while writing.
 # make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md,
 # and the close-ups of docs/results.
+# make test-torch: the tests of torch and deepinv, in an environment of their own.
 # make architecture: the made parts of docs/architecture.md.
 PYTHON ?= python3
 VENV := .venv
+TORCH := .venv-torch
 BIN := $(VENV)/bin
 
-.PHONY: demo test quick lint clean browser golden pictures architecture
+.PHONY: demo test test-torch quick lint clean browser golden pictures architecture
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
 
 test: $(VENV)/.tests browser
 	$(BIN)/python -m pytest
+
+test-torch: $(TORCH)/.tests
+	$(TORCH)/bin/python -m pytest --durations=5 tests/interop/test_torch*.py tests/interop/test_deepinv*.py
 
 quick: $(VENV)/.tests
 	$(BIN)/python -m pytest -m "not (browser or dask or data or slow)"
@@ -53,5 +58,15 @@ $(VENV)/.tests: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@ $(VENV)/.installed
 
+# Any torch from 2.4 on will do. First the pair that is tested, which fits together; torch is the build that pip finds here, on
+# some machines one for the processor alone. Where the pair is not to be had, what the extras ask for. deepinv imports
+# torchvision, whose file on PyPI is built for CUDA: beside a torch without it, tests/interop/torchvision_declared.py says what is needed.
+$(TORCH)/.tests: pyproject.toml Makefile
+	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 torchvision==0.28.0 \
+	  || echo "make: torch 2.13.0 cannot be had here; taking the newest that fits"
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[torch,deepinv]' pytest hypothesis matplotlib
+	touch $@
+
 clean:
-	rm -rf $(VENV) cosparse-demo
+	rm -rf $(VENV) $(TORCH) cosparse-demo

@@ -48,11 +48,11 @@ class PlaneProblem:
 
     def solve(self, operator: AnalysisOperator, watch: Watch) -> torch.Tensor:
         """The minimiser of its last stage."""
-        stages, measure = self.plan.stages, self.measure and self.measure.of_one()
+        stages, seen = self.plan.stages, None if self.measure is None else self.measure.of_one()
         energies = [
             TensorEnergy(
                 single(prior_of(operator, stage, self.plan.stride, self.start)), self.data,
-                measure and measure.forward, measure and measure.adjoint, self.bounds, self.trust,
+                seen.forward if seen else None, seen.adjoint if seen else None, self.bounds, self.trust,
             )
             for stage in stages
         ]  # fmt: skip
