@@ -43,7 +43,9 @@ def physics_of(deepinv, name):
         return of.Blur(of.functional.blur.gaussian_blur(sigma=(1.2, 1.2)), padding="circular", **noise)
     if name == "mri":
         mask = torch.rand(1, SIDE, SIDE, generator=rng) < 0.5
-        mask[:, SIDE // 2 - 4 : SIDE // 2 + 4, SIDE // 2 - 4 : SIDE // 2 + 4] = True  # low frequencies are in the middle
+        mask[:, SIDE // 2 - 4 : SIDE // 2 + 4, SIDE // 2 - 4 : SIDE // 2 + 4] = (
+            True  # low frequencies are in the middle
+        )
         return of.MRI(mask=mask.float(), img_size=(SIDE, SIDE), **noise)
     return of.Tomography(angles=30, img_width=SIDE, circle=False, normalize=True, **noise)
 
