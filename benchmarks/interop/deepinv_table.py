@@ -116,7 +116,7 @@ def decibels(truth: Any, result: Any) -> float:
 
 
 def measured(physics: Any, name: str, image: Any) -> tuple[Any, Any]:
-    """An image as the physics has it, and its data. Of MRI it is complex: the picture, and a dim part that is not real."""
+    """An image as the physics has it, and its data. Of MRI it is complex: the picture, and a dimmer imaginary part."""
     import torch
 
     truth = torch.cat([image, 0.2 * image.flip(-1)], 1) if name.startswith("MRI") else image

@@ -2,8 +2,8 @@
 Our prior and denoiser inside deepinv
 =====================================
 
-A physics of deepinv, a blur with noise, and three ways to undo it: its total variation, our denoiser in its plug-and-play, and
-:func:`cosparse.reconstruct`, which takes the physics as it is.
+A physics of deepinv, a blur with noise, and three ways to undo it: its total variation, our denoiser in its
+plug-and-play, and :func:`cosparse.reconstruct`, which takes the physics as it is.
 
     pip install 'cosparse[deepinv]'
     python docs/examples/deepinv_deblurring.py
@@ -47,8 +47,8 @@ plug_and_play = deepinv.optim.HQS(
 )  # fmt: skip
 
 # %%
-# The same energy that `reconstruct` minimises can be asked for its value and gradient, and goes into any algorithm that takes
-# an explicit prior.
+# The prior of the energy that `reconstruct` minimises can be asked for its value and gradient, and goes into any
+# algorithm that takes an explicit one.
 prior = AnalysisPrior(sigma=25 / 255)
 with torch.no_grad():
     results = {
