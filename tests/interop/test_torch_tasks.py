@@ -150,6 +150,16 @@ def test_each_of_a_batch_has_its_own_noise(clean):
     assert (result[0] - result[2]).abs().max() > 0.01
 
 
+def test_channels_where_the_caller_says(colours):
+    noisy = torch.tensor(with_noise(colours[:24, :24], 0.05))
+    first = cosparse.denoise(noisy.permute(2, 0, 1), 0.05, grouping=False)
+    last = cosparse.denoise(noisy, 0.05, grouping=False, channel_axis=-1)
+    planes = cosparse.denoise(noisy.permute(2, 0, 1), 0.05, grouping=False, channel_axis=None)
+    assert torch.equal(first.permute(1, 2, 0), last)
+    assert torch.allclose(planes[1], cosparse.denoise(noisy[..., 1], 0.05, grouping=False), atol=1e-6)
+    assert (planes - first).abs().max() > 1e-3
+
+
 def test_a_constant_is_added_to_the_result(clean):
     noisy = torch.tensor(with_noise(clean[:24, :24], 0.05)).double()
     shifted = cosparse.denoise(noisy + 1000, 0.05) - 1000
@@ -221,5 +231,9 @@ def test_what_cannot_be_is_said(clean):
         cosparse.inpaint(image, torch.zeros(3, 3, dtype=torch.bool))
     with pytest.raises(TypeError, match="unexpected keyword argument 'sgima'"):
         cosparse.denoise(image, 0.1, sgima=2)
+    with pytest.raises(ValueError, match="expected a real tensor"):
+        cosparse.inpaint(clean, torch.zeros(clean.shape, dtype=torch.bool))
+    with pytest.raises(ValueError, match="y: expected a tensor of float32"):
+        cosparse.reconstruct(image.half(), image, (1, 1))
     with pytest.raises(TypeError, match="deblock: takes arrays"):
         cosparse.deblock(image, [[1] * 64])

@@ -82,10 +82,7 @@ class Opened:
 
 def open_tensor(image: torch.Tensor, options: TensorOptions, known: torch.Tensor | None = None) -> Opened:
     """Check and unfold it; where pixels are not `known` there may be NaN, which become 0. `known` is (n, h, w)."""
-    if not isinstance(image, torch.Tensor) or image.ndim < 2 or image.is_complex() or 0 in image.shape:
-        got = tuple(image.shape) if isinstance(image, torch.Tensor) else type(image).__name__
-        raise ValueError(f"image: expected a real tensor (h, w) or (..., channels, h, w), none empty, got {got}")
-    image = image.detach()
+    image = checked_tensor(image)
     axis = channel_axis(image, options.channel_axis)
     if options.data_range is not None:
         span = checked_white(options.data_range)
@@ -96,10 +93,8 @@ def open_tensor(image: torch.Tensor, options: TensorOptions, known: torch.Tensor
     else:
         raise ValueError(f"data_range: say the value of white of {image.dtype}")
     precise = image.to(torch.float64) if image.dtype == torch.float64 else image.to(torch.float32)
-    moved = precise if axis is None else precise.movedim(axis, -3)
-    batch = moved.reshape(
-        -1, 1 if axis is None else moved.shape[-3], *image.shape[-2:] if axis is None else moved.shape[-2:]
-    )
+    moved = precise.unsqueeze(-3) if axis is None else precise.movedim(axis, -3)
+    batch = moved.reshape(-1, *moved.shape[-3:])
     seen = batch
     if known is not None:
         batch = torch.where(known[:, None], batch, torch.zeros_like(batch))
@@ -109,6 +104,14 @@ def open_tensor(image: torch.Tensor, options: TensorOptions, known: torch.Tensor
     mean = float(seen.mean()) if image.is_floating_point() else 0.0
     offset = mean if abs(mean) > OFF * span else 0.0
     return Opened(((batch - offset) * (WHITE / span)).to(torch.float32), image, span, offset, axis)
+
+
+def checked_tensor(image: Any) -> torch.Tensor:
+    """A real tensor of images, without its graph."""
+    if not isinstance(image, torch.Tensor) or image.ndim < 2 or image.is_complex() or 0 in image.shape:
+        got = tuple(image.shape) if isinstance(image, torch.Tensor) else type(image).__name__
+        raise ValueError(f"image: expected a real tensor (h, w) or (..., channels, h, w), none empty, got {got}")
+    return image.detach()
 
 
 def channel_axis(image: torch.Tensor, given: int | None) -> int | None:

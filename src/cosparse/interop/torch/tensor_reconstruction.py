@@ -28,6 +28,8 @@ from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.stages import Plan, Quality, as_refined, checked_quality, last_settings, plan
 from cosparse.reconstruction.watch import Callback, Watch
 
+KINDS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
 
 @dataclass(frozen=True)
 class TensorMeasured:
@@ -128,8 +130,9 @@ def reconstruct(
     """
     options = settled(None, TensorMeasured, given)
     checked_quality(options.quality)
-    if not isinstance(y, torch.Tensor) or not (y.is_floating_point() or y.is_complex()):
-        raise ValueError("y: expected a tensor of floats or complex numbers")
+    if not isinstance(y, torch.Tensor) or y.dtype not in KINDS:
+        got = y.dtype if isinstance(y, torch.Tensor) else type(y).__name__
+        raise ValueError(f"y: expected a tensor of float32, float64 or complex numbers of these, got {got}")
     if not bool(torch.isfinite(torch.view_as_real(y) if y.is_complex() else y).all()):
         raise ValueError("y: holds NaN or infinite values; leave those measurements out of y and A")
     unit = WHITE / checked_white(options.data_range)

@@ -14,6 +14,7 @@ from cosparse.interop.torch.tensor_door import (
     at_work_of,
     blended,
     channel_axis,
+    checked_tensor,
     noise_levels,
     open_tensor,
     page_bounds,
@@ -172,6 +173,7 @@ def inpaint(
 ) -> torch.Tensor:
     """:func:`cosparse.inpaint` of a tensor; the mask is (h, w), (n, h, w), or of the image's shape."""
     options = settled(None, TensorOptions, given).checked()
+    image = checked_tensor(image)
     gaps, hidden = _gaps(image, mask, options)
     opened = open_tensor(image, options, ~gaps)
     levels = noise_levels(sigma, options, opened)
@@ -205,7 +207,7 @@ def inpaint(
             planes = [model(plane[None], least, free)[0] for plane in planes]
         pages[number] = planes
     result = closed(opened, pages, bounds)
-    return result if any(levels) else torch.where(hidden, result, image.detach())
+    return result if any(levels) else torch.where(hidden, result, image)
 
 
 def _gaps(image: torch.Tensor, mask: Any, options: TensorOptions) -> tuple[torch.Tensor, torch.Tensor]:
