@@ -123,6 +123,10 @@ def test_reconstruct_from_a_matrix_or_a_pair():
     assert torch.allclose(by_matrix.image, by_pair.image, atol=1e-4) and by_matrix.residual < 0.02
     with pytest.raises(ValueError, match="adjoint is wrong"):
         cosparse.reconstruct(y, (pair[0], lambda r: 2 * pair[1](r)), (12, 12))
+    with pytest.raises(ValueError, match="A: cannot be differentiated"):
+        cosparse.reconstruct(y, lambda s: pair[0](s.detach()), (12, 12))
+    with pytest.raises(ValueError, match="A: works on arrays"):
+        cosparse.reconstruct(y, measurement.identity((12, 12)), (12, 12))
     with pytest.raises(ValueError, match="A: has shape"):
         cosparse.reconstruct(y, matrix, (12, 11))
 

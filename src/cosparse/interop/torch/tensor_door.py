@@ -123,8 +123,8 @@ def channel_axis(image: torch.Tensor, given: int | None) -> int | None:
     return int(given % image.ndim)
 
 
-def noise_levels(sigma: Any, options: TensorOptions, opened: Opened, *, needed: str = "") -> list[float]:
-    """Of every image of a batch on 0..255; `needed` names the task that cannot go without."""
+def noise_levels(sigma: Any, options: TensorOptions, opened: Opened, task: str) -> list[float]:
+    """Of every image of a batch on 0..255."""
     if options.noise is not None:
         assert isinstance(options.noise, Gaussian)
         if sigma is not None and not (isinstance(sigma, int | float) and sigma == 0):
@@ -132,7 +132,7 @@ def noise_levels(sigma: Any, options: TensorOptions, opened: Opened, *, needed: 
         sigma = options.noise.sigma
     if sigma is None:
         raise ValueError(
-            f"sigma: to {needed} a tensor its noise must be said; estimate it of an array, "
+            f"sigma: to {task} a tensor its noise must be said; estimate it of an array, "
             "cosparse.estimate_noise(image.cpu().numpy(), channel_axis=...)"
         )
     count = len(opened.batch)

@@ -60,6 +60,8 @@ class Sensing:
         given = tuple(int(side) for side in shape)
         if not 2 <= len(given) <= 4 or min(given) < 1:
             raise ValueError(f"shape: expected (h, w), (channels, h, w) or (n, channels, h, w), got {shape!r}")
+        if hasattr(A, "matvec"):
+            raise ValueError("A: works on arrays; pass a function of tensors, or y.cpu().numpy()")
         whole = (1,) * (4 - len(given)) + given
         kind = y.real.dtype
         if isinstance(A, torch.Tensor) or not (callable(A) or isinstance(A, tuple)):
@@ -82,6 +84,8 @@ class Sensing:
             with torch.enable_grad():
                 point = torch.zeros(given, dtype=kind, device=y.device, requires_grad=True)
                 answer = A(point)
+            if not answer.requires_grad:
+                raise ValueError("A: cannot be differentiated to find its adjoint; pass a pair, A and its adjoint")
             return torch.autograd.grad(answer, point, residual.reshape(answer.shape))[0].reshape(whole)
 
         return cls(lambda s: A(s.reshape(given)), backward, whole)

@@ -106,7 +106,7 @@ def denoise(image: torch.Tensor, sigma: Any = None, *, grouping: bool = True, **
     """:func:`cosparse.denoise` of a tensor."""
     options = settled(None, TensorOptions, given).checked()
     opened = open_tensor(image, options)
-    levels = noise_levels(sigma, options, opened, needed="denoise")
+    levels = noise_levels(sigma, options, opened, "denoise")
     refuse_far(opened, levels)
     bounds, noisy = page_bounds(opened, options, levels), [level > 0 for level in levels]
     if not any(noisy):
@@ -176,7 +176,7 @@ def inpaint(
     image = checked_tensor(image)
     gaps, hidden = _gaps(image, mask, options)
     opened = open_tensor(image, options, ~gaps)
-    levels = noise_levels(sigma, options, opened)
+    levels = noise_levels(sigma, options, opened, "inpaint")
     refuse_far(opened, levels, ~gaps)
     bounds = page_bounds(opened, options, levels, ~gaps)
     operator = as_refined(chosen_operator(options.operator))
@@ -242,7 +242,7 @@ def upscale(
     if isinstance(factor, bool) or factor not in (2, 3, 4):
         raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
     opened = open_tensor(image, options)
-    levels = noise_levels(sigma, options, opened)
+    levels = noise_levels(sigma, options, opened, "upscale")
     refuse_far(opened, levels)
     bounds = page_bounds(opened, options, levels)
     shape = factor * opened.batch.shape[2], factor * opened.batch.shape[3]
@@ -270,7 +270,7 @@ def deblur(
     if border not in ("replicate", "periodic"):
         raise ValueError(f"border: expected 'replicate' or 'periodic', got {border!r}")
     opened = open_tensor(image, options)
-    levels = noise_levels(sigma, options, opened, needed="deblur")
+    levels = noise_levels(sigma, options, opened, "deblur")
     refuse_far(opened, levels)
     bounds = page_bounds(opened, options, levels)
     shape = opened.batch.shape[2], opened.batch.shape[3]
