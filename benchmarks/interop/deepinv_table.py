@@ -1,6 +1,7 @@
 """Our prior inside deepinv beside total variation and BM3D: the same physics, seeds, pictures and algorithms.
 
     python benchmarks/interop/deepinv_table.py            writes benchmarks/results/deepinv.csv
+    python benchmarks/interop/deepinv_table.py --only BM3D   that method again, keeping the rows of the others
     python benchmarks/interop/deepinv_table.py --quick    one small picture, few iterations; writes nothing
 
 Needs the `deepinv` extra and `pip install bm3d`. Beside a torch without CUDA, run it by
@@ -16,6 +17,7 @@ factor on DPIR's step sizes. `reconstruct` takes its own, chosen on training pho
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +35,7 @@ from cosparse.reconstruction.measurement import variable_density_mask
 SIDE, SIGMA, LEVELS = 64, 0.02, 6
 CHOOSING = {"coffee": (150, 250)}  # and where a crop of it begins
 REPORTING = {"camera": (100, 180), "astronaut": (40, 180), "coins": (60, 60)}
-FACTORS = (0.02, 0.1, 0.5)
+FACTORS = (1.0, 4.0, 16.0)  # deepinv's DPIR has 4.3
 LAMBDAS = (0.003, 0.01, 0.03)
 
 Method = Callable[[Any, Any, float], Any]
@@ -124,13 +126,24 @@ def measured(physics: Any, name: str, image: Any) -> tuple[Any, Any]:
     return truth, physics(truth)
 
 
-def table(quick: bool) -> list[dict[str, Any]]:
+def kept(only: str) -> list[dict[str, Any]]:
+    """The rows of other methods, as they were written before."""
+    path = common.RESULTS / "deepinv.csv"
+    if not only or not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [dict(row) for row in csv.DictReader(file) if row["method"] != only]
+
+
+def table(quick: bool, only: str) -> list[dict[str, Any]]:
     import torch
 
     side = 32 if quick else SIDE
     choosing, reporting = ([*pictures.items()][: 1 if quick else None] for pictures in (CHOOSING, REPORTING))
-    found: list[dict[str, Any]] = []
+    found = kept(only)
     for method, (solve, numbers) in methods(quick).items():
+        if only and method != only:
+            continue
         for name, physics in physics_of(side):
             with torch.no_grad():
                 trials = {}
@@ -157,8 +170,9 @@ def table(quick: bool) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one small picture; writes nothing")
+    parser.add_argument("--only", default="", metavar="METHOD", help="one method, keeping the rows of the others")
     options = parser.parse_args()
-    table(options.quick)
+    table(options.quick, options.only)
 
 
 if __name__ == "__main__":

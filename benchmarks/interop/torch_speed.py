@@ -87,9 +87,9 @@ def main() -> None:
                 "ratio": round(theirs / ours, 2),
             }
             rows.append(row)
+            if not quick:
+                common.write_csv("torch_speed", rows)  # so far
             print(f"{name:30} NumPy {ours:7.3f} s   torch {theirs:7.3f} s   {theirs / ours:5.2f} times", flush=True)
-    if not quick:
-        print(common.write_csv("torch_speed", rows))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ tv = deepinv.optim.FISTA(
 # %%
 # The trained steps as the denoiser of half-quadratic splitting: six levels of noise, from strong to that of the data.
 levels = np.geomspace(49 / 255, sigma, 6)
-steps = 0.1 * (levels / sigma) ** 2
+steps = 0.5 * (levels / sigma) ** 2
 plug_and_play = deepinv.optim.HQS(
     data_fidelity=deepinv.optim.L2(), prior=deepinv.optim.PnP(AnalysisDenoiser()), max_iter=6,
     params_algo={"stepsize": list(steps), "g_param": list(levels), "lambda": 1.0},
