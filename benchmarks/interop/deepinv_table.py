@@ -36,7 +36,7 @@ SIDE, SIGMA, LEVELS = 64, 0.02, 6
 CHOOSING = {"coffee": (150, 250)}  # and where a crop of it begins
 REPORTING = {"camera": (100, 180), "astronaut": (40, 180), "coins": (60, 60)}
 FACTORS = (1.0, 4.0, 16.0)  # deepinv's DPIR has 4.3
-LAMBDAS = (0.003, 0.01, 0.03)
+LAMBDAS = (0.003, 0.01, 0.03, 0.1)
 
 Method = Callable[[Any, Any, float], Any]
 
