@@ -4,17 +4,22 @@
 # and the close-ups of docs/results.
 # make architecture: the made parts of docs/architecture.md.  make docs: the site, into docs/_build/html.
 # make test-napari: the napari widgets in a real viewer, and OME-Zarr by ome-zarr-py, in an environment of their own.
+# make test-torch: the tests of torch and deepinv, likewise.
 PYTHON ?= python3
 VENV := .venv
+TORCH := .venv-torch
 BIN := $(VENV)/bin
 
-.PHONY: demo test quick lint clean browser golden pictures architecture docs test-napari display
+.PHONY: demo test test-torch test-napari quick lint clean browser display golden pictures architecture docs
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
 
 test: $(VENV)/.tests browser
 	$(BIN)/python -m pytest
+
+test-torch: $(TORCH)/.tests
+	$(TORCH)/bin/python -m pytest --durations=5 tests/interop/test_torch*.py tests/interop/test_deepinv*.py
 
 quick: $(VENV)/.tests
 	$(BIN)/python -m pytest -m "not (browser or dask or data or slow)"
@@ -83,5 +88,15 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
+# Any torch from 2.4 on will do. First the pair that is tested, which fits together; torch is the build that pip finds here, on
+# some machines one for the processor alone. Where the pair is not to be had, what the extras ask for. deepinv imports
+# torchvision, whose file on PyPI is built for CUDA: beside a torch without it, tests/interop/torchvision_declared.py says what is needed.
+$(TORCH)/.tests: pyproject.toml Makefile
+	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 torchvision==0.28.0 \
+	  || echo "make: torch 2.13.0 cannot be had here; taking the newest that fits"
+	$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[torch,deepinv]' pytest hypothesis matplotlib
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(NAPARI) cosparse-demo docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) $(NAPARI) $(TORCH) cosparse-demo docs/_build docs/gallery docs/api/generated

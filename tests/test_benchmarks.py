@@ -240,7 +240,7 @@ def test_above_the_frontier(frontier):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", [".", "paper", "speed", "cluster"])
+@pytest.mark.parametrize("folder", [".", "paper", "speed", "cluster", "interop"])
 def test_every_script_can_be_imported(folder):
     """In a process of its own, from its own folder: a name that has moved is then seen."""
     scripts = sorted(path.stem for path in (BENCHMARKS / folder).glob("*.py"))

@@ -17,6 +17,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # By package, the module with `run(task, *arguments, **keywords)`. Of several in one call the first here counts.
 ADAPTERS: dict[str, str] = {
+    "deepinv": "cosparse.interop.deepinv",
+    "torch": "cosparse.interop.torch",
     "xarray": "cosparse.interop.xarray",
     "dask": "cosparse.interop.dask",
     "cupy": "cosparse.interop.cupy",

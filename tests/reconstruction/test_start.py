@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cosparse.reconstruction.start import _bicubic, enlarge
+from cosparse.reconstruction.start import bicubic, enlarge
 
 
 def dense(size, factor):
@@ -22,7 +22,7 @@ def dense(size, factor):
 
 @pytest.mark.parametrize("factor", [1, 2, 3, 4])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (2, 3), (40, 33)])
-def test_enlarging_is_bicubic(shape, factor):
+def test_enlarging_isbicubic(shape, factor):
     plane = np.random.default_rng(0).uniform(0, 255, shape).astype(np.float32)
     large = enlarge(plane, factor)
     expected = dense(shape[0], factor) @ plane @ dense(shape[1], factor).T
@@ -33,4 +33,4 @@ def test_enlarging_is_bicubic(shape, factor):
 
 def test_each_pixel_costs_four_products_along_an_axis():
     for size in (100, 10_000):
-        assert _bicubic(size, 3).nnz <= 4 * 3 * size
+        assert bicubic(size, 3).nnz <= 4 * 3 * size

@@ -231,7 +231,7 @@ def _moved(geometry: Geometry, held: list[State], trial: Trial, settings: Settin
     if not beta * slope < new:  # not a descent direction: start again from the steepest
         beta = 0.0
     del old
-    direction = carried * carried.dtype.type(beta)
+    direction = carried * float(beta)
     direction -= gradient
     return State(
         point=point,

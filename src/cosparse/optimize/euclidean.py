@@ -49,9 +49,9 @@ class Euclidean:
 
     def step(self, point: Array, direction: Array, t: float) -> Array:
         """The straight line point + t·direction."""
-        moved = direction * direction.dtype.type(t)
+        moved = direction * float(t)
         moved += point
-        return moved  # type: ignore[no-any-return]
+        return moved
 
     def transport(self, vector: Array, point: Array, direction: Array, t: float) -> Array:
         """A vector is the same everywhere."""

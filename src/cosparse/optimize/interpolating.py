@@ -57,6 +57,6 @@ class Interpolation:
 def between(start: Array, end: Array, ratio: float) -> Array:
     """`ratio` of the way from one gradient to another, whose array is used for the result."""
     end -= start
-    end *= end.dtype.type(ratio)
+    end *= float(ratio)
     end += start
     return end

@@ -194,7 +194,7 @@ def reduction(factor: float, shape: Shape, kernel: ArrayLike | str = USUAL) -> M
         if factor % 1:
             raise ValueError(f"kernel: every {factor}-th pixel cannot be kept; for that factor, {', '.join(FILTERS)}")
         return downsampling(int(factor), shape, kernel=None if isinstance(kernel, str) else kernel)
-    rows, columns = (_averages(kernel, side, factor) for side in shape)
+    rows, columns = (averages(kernel, side, factor) for side in shape)
     rows_back, columns_back = rows.T.tocsr(), columns.T.tocsr()
 
     def both(down: Any, across: Any, image: Array) -> Array:
@@ -206,7 +206,7 @@ def reduction(factor: float, shape: Shape, kernel: ArrayLike | str = USUAL) -> M
     )  # fmt: skip
 
 
-def _averages(kernel: str, size: int, factor: float) -> Any:
+def averages(kernel: str, size: int, factor: float) -> Any:
     """The (size/factor, size) sparse matrix of a reduction along one axis; each row sums to one."""
     from scipy.sparse import csr_array
 

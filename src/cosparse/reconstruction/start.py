@@ -47,11 +47,11 @@ def enlarged_side(side: int, factor: float) -> int:
 def enlarge(plane: Plane, factor: float) -> Plane:
     """Bicubic interpolation (a = -0.5) onto a grid whose pixel centres fit: the start of upscaling."""
     height, width = plane.shape
-    rows, columns = _bicubic(height, factor), _bicubic(width, factor)
+    rows, columns = bicubic(height, factor), bicubic(width, factor)
     return np.ascontiguousarray(rows @ plane @ columns.T)
 
 
-def _bicubic(size: int, factor: float) -> Any:
+def bicubic(size: int, factor: float) -> Any:
     """The (size·factor, size) sparse matrix of interpolation along one axis, borders replicated: four pixels a row."""
     from scipy.sparse import csr_array
 

@@ -1,0 +1,272 @@
+"""Reconstruction of tensors from any linear measurement of them, Eq. (49)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from cosparse.interop.torch.tensor_energy import (
+    Map,
+    TensorEnergy,
+    Valued,
+    minimise,
+    prior_of,
+    stage_settings,
+    with_bounds,
+)
+from cosparse.interop.torch.tensor_prior import WHITE, checked_white, of_opponents, opponents
+from cosparse.keywords import settled
+from cosparse.operator import AnalysisOperator, chosen_operator
+from cosparse.optimize import Result, Settings
+from cosparse.reconstruction.bounds import Bounds, Pair, stated
+from cosparse.reconstruction.general import NEARLY, Reconstruction
+from cosparse.reconstruction.planes import FAR
+from cosparse.reconstruction.stages import Plan, Quality, as_refined, checked_quality, last_settings, plan
+from cosparse.reconstruction.watch import Callback, Watch
+
+KINDS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+
+@dataclass(frozen=True)
+class TensorMeasured:
+    """What :func:`cosparse.reconstruct` takes of tensors, which says what each means."""
+
+    operator: AnalysisOperator | str | None = None
+    weight: float | None = None
+    quality: Quality = "balanced"
+    bounds: Bounds = "auto"
+    data_range: float = 1.0
+    start: torch.Tensor | None = None
+    settings: Settings | None = None
+    adjoint_tolerance: float = 1e-3
+    callback: Callback = None
+
+
+@dataclass(frozen=True, eq=False)
+class Sensing:
+    """A and its adjoint, on images of one shape (n, channels, h, w)."""
+
+    forward: Map
+    adjoint: Map
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, A: Any, shape: Sequence[int], y: torch.Tensor) -> Sensing:
+        """Of a matrix, a function of images, or such a function and its adjoint, for images of that shape."""
+        given = tuple(int(side) for side in shape)
+        if not 2 <= len(given) <= 4 or min(given) < 1:
+            raise ValueError(f"shape: expected (h, w), (channels, h, w) or (n, channels, h, w), got {shape!r}")
+        if hasattr(A, "matvec"):
+            raise ValueError("A: works on arrays; pass a function of tensors, or y.cpu().numpy()")
+        whole = (1,) * (4 - len(given)) + given
+        kind = y.real.dtype
+        if isinstance(A, torch.Tensor) or not (callable(A) or isinstance(A, tuple)):
+            matrix = torch.as_tensor(A, device=y.device)
+            if matrix.ndim != 2 or tuple(matrix.shape) != (y.numel(), math.prod(given)):
+                raise ValueError(
+                    f"A: has shape {tuple(matrix.shape)}, but y has {y.numel()} values and an image of shape {given} "
+                    f"has {math.prod(given)}"
+                )
+            matrix = matrix.to(torch.promote_types(matrix.dtype, kind))
+            return cls(
+                lambda s: (matrix @ s.reshape(-1).to(matrix.dtype)).reshape(y.shape),
+                lambda r: (matrix.mH @ r.reshape(-1).to(matrix.dtype)).reshape(whole), whole,
+            )  # fmt: skip
+        if isinstance(A, tuple):
+            forward, adjoint = A
+            return cls(lambda s: forward(s.reshape(given)), lambda r: adjoint(r.reshape(y.shape)).reshape(whole), whole)
+
+        def backward(residual: torch.Tensor) -> torch.Tensor:
+            with torch.enable_grad():
+                point = torch.zeros(given, dtype=kind, device=y.device, requires_grad=True)
+                answer = A(point)
+            if not answer.requires_grad:
+                raise ValueError("A: cannot be differentiated to find its adjoint; pass a pair, A and its adjoint")
+            return torch.autograd.grad(answer, point, residual.reshape(answer.shape))[0].reshape(whole)
+
+        return cls(lambda s: A(s.reshape(given)), backward, whole)
+
+    def check(self, y: torch.Tensor, tolerance: float) -> None:
+        """Refuse a pair that is no adjoint pair, or that does not fit the data."""
+        rng = torch.Generator().manual_seed(0)
+        x = torch.randn(self.shape, generator=rng, dtype=torch.float32).to(y.device, y.real.dtype)
+        seen = self.forward(x)
+        if tuple(seen.shape) != tuple(y.shape):
+            raise ValueError(f"A: gives data of shape {tuple(seen.shape)}, but y has {tuple(y.shape)}")
+        u = torch.randn(y.shape, generator=rng, dtype=torch.float32).to(y.device, y.dtype)
+        left, right = _inner(seen, u), _inner(x, self.adjoint(u))
+        gap = abs(left - right) / max(_norm(seen) * _norm(u), 1e-30)
+        if not gap < tolerance:
+            raise ValueError(
+                f"A: its adjoint is wrong (<A x, y> = {left:.6g}, <x, A* y> = {right:.6g}, {gap:.2g} of ‖A x‖‖y‖ "
+                "apart); correct it, or if it need not be exact raise adjoint_tolerance"
+            )
+
+
+@torch.no_grad()
+def reconstruct(
+    y: torch.Tensor, A: Any, shape: Sequence[int], *, sigma: float | torch.Tensor = 0.0, **given: Any
+) -> Reconstruction:
+    """:func:`cosparse.reconstruct` of tensors, all images of a batch as one problem.
+
+    Parameters
+    ----------
+    y : tensor
+        The measurements, real or complex, of any shape.
+    A : tensor, callable or (callable, callable)
+        A matrix for the flattened image; or a linear function of a tensor of that shape, whose adjoint is found by
+        differentiation; or such a function and its adjoint.
+    shape : (h, w), (channels, h, w) or (n, channels, h, w)
+        Of the image. Three channels are taken for red, green and blue; others stand alone.
+    sigma : float
+        Standard deviation of the noise in y.
+    **given
+        As of :func:`cosparse.reconstruct`, but for `noise`.
+
+    Returns
+    -------
+    Reconstruction
+        Its image is a tensor of that shape, on the device of y and in its real type.
+    """
+    options = settled(None, TensorMeasured, given)
+    checked_quality(options.quality)
+    if not isinstance(y, torch.Tensor) or y.dtype not in KINDS:
+        got = y.dtype if isinstance(y, torch.Tensor) else type(y).__name__
+        raise ValueError(f"y: expected a tensor of float32, float64 or complex numbers of these, got {got}")
+    if not bool(torch.isfinite(torch.view_as_real(y) if y.is_complex() else y).all()):
+        raise ValueError("y: holds NaN or infinite values; leave those measurements out of y and A")
+    unit = WHITE / checked_white(options.data_range)
+    level = float(torch.as_tensor(sigma).detach()) * unit
+    if not 0 <= level < math.inf:
+        raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
+    sensing = Sensing.of(A, shape, y)
+    sensing.check(y, options.adjoint_tolerance)
+    data = y * unit
+    start = _first(sensing, data) if options.start is None else _started(options.start, unit, sensing, y)
+    _refuse_far(start, options.data_range)
+    operator, watch = as_refined(chosen_operator(options.operator)), Watch(options.callback)
+    plans = [
+        plan("reconstruct", level * gain, options.quality, options.weight, operator) for _, gain in opponents(start)
+    ]
+    energies = [
+        TensorEnergy(_prior(operator, plans, stage, start), data, sensing.forward, sensing.adjoint)
+        for stage in range(len(plans[0].stages))
+    ]
+    settings = stage_settings(plans[0].stages, operator)
+    last = options.settings or last_settings(level, options.quality)
+    settings[-1] = Settings(**{**vars(last), "first_step": last.first_step or settings[-1].first_step})
+    results, energy = minimise(
+        energies, settings, start, watch=watch, weights=[stage.weight for stage in plans[0].stages],
+        revise=_bounded(options, unit),
+    )  # fmt: skip
+    return _reported(
+        results, energy, plans[0].stages[len(results) - 1].weight, unit, tuple(int(side) for side in shape)
+    )
+
+
+def _prior(operator: AnalysisOperator, plans: list[Plan], stage: int, like: torch.Tensor) -> Valued:
+    """weight·g of a batch, over its planes: each opponent at its own noise, and weighed by that."""
+    gains = [gain for _, gain in opponents(like)]
+    each = [
+        prior_of(operator, own.stages[stage], own.stride, like, 1 / gain**2)
+        for own, gain in zip(plans, gains, strict=True)
+    ]
+
+    def valued(image: torch.Tensor) -> tuple[float, torch.Tensor]:
+        found = [prior(planes) for prior, (planes, _) in zip(each, opponents(image), strict=True)]
+        return sum(float(value.sum()) for value, _ in found), of_opponents([slope for _, slope in found])
+
+    return valued
+
+
+def _bounded(options: TensorMeasured, unit: float) -> Callable[[TensorEnergy, torch.Tensor], TensorEnergy]:
+    """With bounds if they hold, which the image of the first stage shows."""
+
+    def revise(energy: TensorEnergy, image: torch.Tensor) -> TensorEnergy:
+        if options.bounds == "auto":
+            low, high = (one / WHITE for one in _percentiles(image, (0.02, 0.98)))
+            return with_bounds(energy, (0.0, WHITE)) if low > -NEARLY and high < 1 + NEARLY else energy
+        pair: Pair | None = stated(options.bounds)
+        return energy if pair is None else with_bounds(energy, (pair[0] * unit, pair[1] * unit))
+
+    return revise
+
+
+def _first(sensing: Sensing, data: torch.Tensor) -> torch.Tensor:
+    """The constant whose measurements are nearest to y, and Aᴴ of what is left, times the factor that suits best."""
+    flat = torch.ones(sensing.shape, dtype=data.real.dtype, device=data.device)
+    level, left = _nearest(sensing, flat, data)
+    back = sensing.adjoint(left)
+    image = (back.real if back.is_complex() else back).to(flat.dtype)
+    factor, _ = _nearest(sensing, image, left)
+    return level * flat + factor * image
+
+
+def _nearest(sensing: Sensing, image: torch.Tensor, data: torch.Tensor) -> tuple[float, torch.Tensor]:
+    """The factor on an image for which its measurements are nearest to the data, and what of these is left."""
+    seen = sensing.forward(image)
+    energy = _inner(seen, seen)
+    factor = _inner(seen, data) / energy if energy > 0 else 0.0
+    return factor, data - factor * seen
+
+
+def _started(start: Any, unit: float, sensing: Sensing, y: torch.Tensor) -> torch.Tensor:
+    first = torch.as_tensor(start, device=y.device).to(y.real.dtype)
+    if first.numel() != math.prod(sensing.shape) or not bool(torch.isfinite(first).all()):
+        raise ValueError(f"start: expected a finite tensor of the image's shape, got {tuple(first.shape)}")
+    return first.reshape(sensing.shape) * unit
+
+
+def _refuse_far(first: torch.Tensor, data_range: float) -> None:
+    """Refuse what was measured in other units than the data range says, as the first image shows."""
+    low, high = _percentiles(first, (0.01, 0.99))
+    if high - low > WHITE * FAR:
+        unit = data_range / WHITE
+        raise ValueError(
+            f"data_range: is {data_range:g}, but y seems to be of an image with values from about {low * unit:.3g} to "
+            f"{high * unit:.3g}; pass data_range, the value of white in the image"
+        )
+
+
+def _percentiles(image: torch.Tensor, parts: tuple[float, float]) -> tuple[float, float]:
+    some = image.reshape(-1)
+    some = some[:: max(1, some.numel() // 10**6)]
+    return float(torch.quantile(some, parts[0])), float(torch.quantile(some, parts[1]))
+
+
+def _reported(
+    results: list[Result], energy: TensorEnergy, weight: float, unit: float, shape: tuple[int, ...]
+) -> Reconstruction:
+    """In the caller's units."""
+    last: Any = results[-1]
+    image, data = last.point, energy.data
+    assert data is not None and energy.forward is not None
+    off = energy.forward(image) - data
+    shown = image if energy.bounds is None else image.clamp(*energy.bounds)
+    return Reconstruction(
+        (shown / unit).reshape(shape),
+        last.value,
+        last.stop,
+        sum(result.iterations for result in results),
+        sum(result.evaluations for result in results),
+        weight,
+        last.values,
+        energy.misfit(image)[0],
+        energy.prior(image)[0],
+        _norm(off) / max(_norm(data), 1e-30),
+        last.gradient_norm / math.sqrt(image.numel()),
+        None if energy.bounds is None else (energy.bounds[0] / unit, energy.bounds[1] / unit),
+    )
+
+
+def _inner(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The real part of <a, b>."""
+    return float((a.conj() * b).real.sum()) if a.is_complex() or b.is_complex() else float((a * b).sum())
+
+
+def _norm(a: torch.Tensor) -> float:
+    return math.sqrt(_inner(a, a))
