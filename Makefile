@@ -18,8 +18,9 @@ demo: $(VENV)/.installed
 test: $(VENV)/.tests browser
 	$(BIN)/python -m pytest
 
+# One thread: the tests' pictures are small, and threads that wait for each other take many times as long.
 test-torch: $(TORCH)/.tests
-	$(TORCH)/bin/python -m pytest --durations=5 tests/interop/test_torch*.py tests/interop/test_deepinv*.py
+	OMP_NUM_THREADS=1 $(TORCH)/bin/python -m pytest --durations=5 tests/interop/test_torch*.py tests/interop/test_deepinv*.py
 
 quick: $(VENV)/.tests
 	$(BIN)/python -m pytest -m "not (browser or dask or data or slow)"
