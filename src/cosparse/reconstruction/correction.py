@@ -53,7 +53,7 @@ def corrected(problem: Problem, image: Plane, steps: TrainedSteps, factor: float
     plan = Plan((), steps.stride)
     if problem.free is None:
         taken = tuple(steps.at(enlarged_level(factor)))
-        # What is repeated beyond the border tells the outermost pixels nothing: there, and only there, steps lose (1 dB).
+        # What is repeated beyond the border tells the outermost pixels nothing: only there steps lose, by 1 dB.
         within = np.zeros(image.shape, bool)
         within[1:-1, 1:-1] = True
         return replace(problem, plan=plan, start=image, steps=taken, free=within, bounds=None)
