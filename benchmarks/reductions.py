@@ -5,7 +5,7 @@
 Training photographs are reduced by each kernel that `cosparse.upscale` knows by name, in float, and enlarged again as
 if each had made them, at the quality "fast". Prints the mean PSNR (a border of the factor apart) and how much less each
 assumption gives than the best for pictures made that way, its regret: mean and largest over all ways. The default of
-`upscale` is the kernel of least mean regret. Writes benchmarks/results/reductions.csv.
+`upscale` is one of the two of least mean regret. Writes benchmarks/results/reductions.csv.
 """
 
 from __future__ import annotations

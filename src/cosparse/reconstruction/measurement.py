@@ -176,7 +176,7 @@ FILTERS: dict[str, tuple[Callable[[Array], Array], float]] = {
 }
 REDUCTIONS = ("gaussian", *FILTERS)
 FACTORS = (1.5, 2, 3, 4, 8)  # of upscaling
-USUAL = "bicubic"  # what upscaling takes a small image to be made by; least mean regret in benchmarks/reductions.py
+USUAL = "bicubic"  # what upscaling takes a small image to be made by: docs/upscaling.md
 
 
 @_remembered
