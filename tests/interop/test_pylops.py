@@ -98,6 +98,7 @@ def test_units_do_not_matter(noisy):
     np.testing.assert_allclose(other / 1000, one, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_in_their_solvers(truth):
     """Missing pixels by proximal gradient, by ADMM and, with the prior as the smooth part, by its gradient."""
     pyproximal = pytest.importorskip("pyproximal", reason="pip install 'cosparse[pylops]'")

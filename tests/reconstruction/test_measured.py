@@ -107,6 +107,7 @@ def test_channels_that_are_no_colours_are_planes_of_their_own(colours):
     assert seen.shape == (*SHAPE, 1)
 
 
+@pytest.mark.slow
 def test_adding_a_colour_adds_it_to_the_result(colours):
     shift, A = np.array([3.0, -2.0, 0.5]), measurement.identity(colours.shape)
     more = np.broadcast_to(shift, colours.shape)
