@@ -29,7 +29,7 @@ class Whitened:
     free : bool array, optional
         F: True where a pixel may change; without it all may.
     variance : array, optional
-        U²: the unit in which each pixel is measured, squared, as in :class:`Euclidean`.
+        U²: the unit in which each pixel is measured, squared, as in `Euclidean`.
 
     Examples
     --------

@@ -14,7 +14,7 @@ Image = NDArray[np.float32]
 
 
 class Sparsity(Protocol):
-    """g: of one plane a :class:`Prior`, of several measured together the sum of theirs."""
+    """g: of one plane a :class:`cosparse.Prior`, of several measured together the sum of theirs."""
 
     def __call__(self, image: Image, region: Region | None = None, /) -> tuple[float, Image]:
         """Value and gradient."""
