@@ -32,7 +32,7 @@ def test_rounded_steps_take_a_quarter_of_the_bytes_and_come_back_equal(staged, t
         operator.save(tmp_path / f"{name}.safetensors")
         assert cosparse.load_operator(tmp_path / f"{name}.safetensors") == operator
         sizes.append((tmp_path / f"{name}.safetensors").stat().st_size)
-    units = 4 * steps.own.size  # one for each row
+    units = 4 * steps.own.size  # one for each row, too small for half precision
     assert sizes[1] - sizes[0] == pytest.approx(3 * steps.shares.size - units, abs=128)  # and words in the header
 
 

@@ -86,9 +86,9 @@ def _stored(task: str, steps: TrainedSteps) -> dict[str, NDArray[Any]]:
         if name in LARGE:
             multiples, unit = in_bytes(name, array)
             if np.array_equal(of_bytes(name, multiples, unit), array):
-                found |= {f"{task}.{name}": multiples, f"{task}.{name}{UNIT}": unit}
+                found |= {f"{task}.{name}": multiples, f"{task}.{name}{UNIT}": _halved(unit)}
                 continue
-        found[f"{task}.{name}"] = array
+        found[f"{task}.{name}"] = _halved(array)
     return found
 
 

@@ -32,7 +32,8 @@ And patches that overlap are coded each for itself and averaged, which is the sa
 having to agree with those before it. As the last step of learning, D_h becomes the least-squares fit to details by the
 codes that F y alone gives, which are those that there will be.
 
-The dictionaries beside this file are our own, learned by `benchmarks/coupled_dictionaries.py`.
+The dictionaries beside this file are our own, learned by `benchmarks/coupled_dictionaries.py`. The wheel leaves them
+out.
 """
 
 from __future__ import annotations
@@ -137,6 +138,11 @@ def upscale(small: Array, factor: int) -> Array:
 @cache
 def dictionaries() -> tuple[Array, Array]:
     """D_l and D_h, one atom a row."""
+    if not FILE.exists():
+        raise FileNotFoundError(
+            f"{FILE.name}: is in the repository, not in the wheel; install from a clone, or learn the dictionaries by "
+            "learn_dictionaries"
+        )
     found = load_file(FILE)  # in bytes, as trained steps are
     low, high = (of_bytes("atoms", found[name], found[f"{name}.unit"]) for name in ("low", "high"))
     return low, high
