@@ -79,17 +79,16 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         self, t: int, planes: torch.Tensor, levels: torch.Tensor | LocalLevels
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The pull of step t at each level, and what it takes from planes: see `kernels.reference.pooled_step`."""
-        local = levels if isinstance(levels, LocalLevels) else None
-        *tables, pull = self.numbers(t, levels if local is None else local.grid)  # type: ignore[arg-type]
-        if local is not None:
-            tables[1] = tables[1] * local.less[:, None, None]
-            places = local.patches.flatten(1)
+        *tables, pull = self.numbers(t, levels.grid if isinstance(levels, LocalLevels) else levels)
+        places = None
+        if isinstance(levels, LocalLevels):
+            tables[1], places = tables[1] * levels.less[:, None, None], levels.patches.flatten(1)
         atoms = self.atoms[t] - self.atoms[t].mean(1, keepdim=True)
         pools, shares = self.pools[t].clamp(min=0).mT, self.shares[t].mT
         pieces, done = [], 0
         for part in parts(patches_of(planes, self.patch_shape, self.strides)):
             own = tables
-            if local is not None:
+            if places is not None:
                 here = places[:, done : done + part.shape[1]]
                 own, done = [table[:, 0][here] for table in tables], done + part.shape[1]
             scale, gain, pool, floor, share = own
