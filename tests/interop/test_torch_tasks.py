@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 import cosparse
+from cosparse.optimize import Whitened
 from cosparse.reconstruction import measurement
+from cosparse.reconstruction.correction import corrected
 from cosparse.reconstruction.stages import Grouping
 
 torch = pytest.importorskip("torch", reason="torch is not installed; make test-torch brings it")
 
+from cosparse.interop.torch.tensor_correction import corrected_filling  # noqa: E402
 from cosparse.interop.torch.tensor_groups import Page, filter_groups  # noqa: E402
 from cosparse.interop.torch.tensor_measures import blur, reduction  # noqa: E402
+from cosparse.interop.torch.tensor_spaces import WhitenedSpace  # noqa: E402
 
 CLOSE = 1e-3  # of the range: how far a pixel of a tensor may be from that of an array
 
@@ -85,6 +89,57 @@ def test_upscale(clean, kernel, sigma):
     options = {"kernel": kernel, "sigma": sigma, "quality": "fast"}
     ours = cosparse.upscale(torch.tensor(small), 2, **options)
     assert np.abs(ours.numpy() - cosparse.upscale(small, 2, **options)).max() < CLOSE
+
+
+@pytest.mark.parametrize(
+    "factor, options",
+    [(1.5, {}), (8, {"kernel": "box"}), (2, {"sigma": 0.04, "operator": "default"}), (3, {"sigma": 0.04, "luma": 1.3})],
+    ids=str,
+)
+def test_upscale_by_other_factors_and_with_noise(clean, factor, options):
+    small = with_noise(clean[:15, :13], options.get("sigma", 0.0))
+    ours = cosparse.upscale(torch.tensor(small), factor, quality="fast", **options)
+    wanted = cosparse.upscale(small, factor, quality="fast", **options)
+    assert ours.shape == wanted.shape and np.abs(ours.numpy() - wanted).max() < CLOSE
+
+
+def test_upscale_colours_of_which_some_are_noisy(colours):
+    small = np.stack([with_noise(colours[:16, :17], 0.05), colours[:16, :17]])
+    levels = [0.05, 0.0]
+    ours = cosparse.upscale(torch.tensor(small).permute(0, 3, 1, 2), 2, sigma=levels, quality="fast")
+    for found, one, level in zip(ours.permute(0, 2, 3, 1).numpy(), small, levels, strict=True):
+        wanted = cosparse.upscale(one, 2, sigma=level, quality="fast", channel_axis=-1)
+        assert np.abs(found - wanted).max() < CLOSE
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (9, 14)])
+def test_whitened_coordinates_are_those_of_arrays(shape):
+    rng = np.random.default_rng(0)
+    vector, point, down, across = (rng.standard_normal(size).astype(np.float32) for size in (shape, shape, 5, 4))
+    free = rng.random(shape) < 0.7
+    theirs = Whitened(down, across, free)
+    ours = WhitenedSpace(torch.tensor(free), tuple(down.tolist()), tuple(across.tolist()))
+    here, there = torch.tensor(point), torch.tensor(vector)
+    assert np.allclose(ours.project(here, there), theirs.project(point, vector), atol=1e-5)
+    assert np.allclose(ours.step(here, there, 0.3), theirs.step(point, vector, 0.3), atol=1e-5)
+
+
+def test_fillings_are_corrected_as_those_of_arrays_are(clean):
+    """A mask that is dense here and thin there, with a hole whose middle is too far from all that is known."""
+    image, rng = 255 * clean, np.random.default_rng(0)
+    gaps = rng.random(image.shape) < np.linspace(0, 1.1, image.shape[1])
+    gaps[20:40, 5:25] = True
+    filled = np.where(gaps, 255 * with_noise(clean, 0.04), image)
+    operator = cosparse.load_operator("staged")
+    steps = operator.steps["inpaint"]
+    problem = cosparse.Problem(operator, cosparse.Plan((), 2), filled, free=gaps)
+    wanted = cosparse.solve(corrected(problem, filled, steps)).image
+    planes = torch.tensor(np.stack([filled, filled + 9]))
+    with torch.no_grad():
+        found = corrected_filling(operator, steps, planes, torch.tensor(gaps)).numpy()
+    assert np.abs(found[0] - wanted).max() < 0.01 and np.abs(found[1] - 9 - wanted).max() < 0.01
+    assert (found[0] == filled)[~gaps | (np.abs(filled - wanted) == 0)].all()
+    assert np.abs(wanted - filled).max() > 5
 
 
 @pytest.mark.parametrize("border", ["replicate", "periodic"])

@@ -11,6 +11,7 @@ import torch
 
 from cosparse.interop.torch.tensor_patches import Sides
 from cosparse.interop.torch.tensor_prior import AnalysisPrior, levels_of, sparsity
+from cosparse.interop.torch.tensor_spaces import TensorSpace
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Result, Settings, State, conjugate_gradient
 from cosparse.reconstruction.bounds import Pair
@@ -19,29 +20,6 @@ from cosparse.reconstruction.watch import Watch
 
 Map = Callable[[torch.Tensor], torch.Tensor]
 Valued = Callable[[torch.Tensor], tuple[float, torch.Tensor]]
-
-
-@dataclass(frozen=True, eq=False)
-class TensorSpace:
-    """Plain space of tensors, or the part of it where only some entries may move: the twin of `optimize.Euclidean`."""
-
-    free: torch.Tensor | None = None
-
-    def inner(self, a: torch.Tensor, b: torch.Tensor) -> float:
-        """<a, b>."""
-        return float(torch.dot(a.reshape(-1), b.reshape(-1)))
-
-    def project(self, point: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
-        """A gradient without what would move a fixed entry."""
-        return vector if self.free is None else vector * self.free
-
-    def step(self, point: torch.Tensor, direction: torch.Tensor, t: float) -> torch.Tensor:
-        """The straight line point + t·direction."""
-        return torch.add(point, direction, alpha=t)
-
-    def transport(self, vector: torch.Tensor, point: torch.Tensor, direction: torch.Tensor, t: float) -> torch.Tensor:
-        """A vector is the same everywhere."""
-        return vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +74,15 @@ def minimise(
     settings: Sequence[Settings],
     start: torch.Tensor,
     *,
-    free: torch.Tensor | None = None,
+    spaces: Sequence[TensorSpace] | None = None,
     watch: Watch | None = None,
     weights: Sequence[float] = (),
     revise: Callable[[TensorEnergy, torch.Tensor], TensorEnergy] | None = None,
 ) -> tuple[list[Result], TensorEnergy]:
     """Minimise energies in turn, each from the last one's result; the results, and the last energy as it was.
 
-    `revise` may change those after the first, given what that ended with.
+    Each in a space of its own, or all in plain space. `revise` may change those after the first, given what that ended
+    with.
     """
     watch, image, done = watch or Watch(), start, 0
     results: list[Result] = []
@@ -116,7 +95,7 @@ def minimise(
         def report(state: State, done: int = done, stage: int = stage, weight: float = weight) -> bool:
             return watch.iteration(done + state.iteration, limit, state.value, state.point, stage, weight)
 
-        space: Any = TensorSpace(free)
+        space: Any = TensorSpace() if spaces is None else spaces[stage]
         result = conjugate_gradient(energy, space, image, one, callback=report)
         image, done = result.point, done + result.iterations
         results.append(result)

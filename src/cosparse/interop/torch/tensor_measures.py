@@ -48,7 +48,7 @@ def both(rows: torch.Tensor, columns: torch.Tensor, planes: torch.Tensor) -> tor
     return wide.reshape(columns.shape[0], rows.shape[0], count).permute(2, 1, 0).contiguous()
 
 
-def enlarge(planes: torch.Tensor, factor: int) -> torch.Tensor:
+def enlarge(planes: torch.Tensor, factor: float) -> torch.Tensor:
     """Bicubic interpolation: the start of upscaling."""
     rows, columns = (sparse(bicubic(side, factor), planes) for side in planes.shape[1:])
     return both(rows, columns, planes)
@@ -83,7 +83,7 @@ def blur(kernel: NDArray[np.float32], shape: Sides, like: torch.Tensor, border: 
     return TensorMeasure(forward, adjoint)
 
 
-def reduction(factor: int, shape: Sides, kernel: Any, like: torch.Tensor) -> TensorMeasure:
+def reduction(factor: float, shape: Sides, kernel: Any, like: torch.Tensor) -> TensorMeasure:
     """Planes made `factor` times smaller, see :func:`cosparse.reconstruction.measurement.reduction`."""
     if isinstance(kernel, str) and kernel in measurement.FILTERS:
         matrices = [measurement.averages(kernel, side, factor) for side in shape]
@@ -92,16 +92,17 @@ def reduction(factor: int, shape: Sides, kernel: Any, like: torch.Tensor) -> Ten
         return TensorMeasure(
             lambda planes: both(rows, columns, planes), lambda data: both(rows_back, columns_back, data)
         )
-    usual = measurement.gaussian_kernel(factor / 3, size=2 * factor - factor % 2)
+    every = int(factor)
+    usual = measurement.gaussian_kernel(every / 3, size=2 * every - every % 2)
     blurred = blur(usual if isinstance(kernel, str) else kernel, shape, like)
-    first = (factor - 1) // 2
+    kept = slice((every - 1) // 2, None, every)
 
     def adjoint(data: torch.Tensor) -> torch.Tensor:
         full = data.new_zeros(len(data), *shape)
-        full[:, first::factor, first::factor] = data
+        full[:, kept, kept] = data
         return blurred.adjoint(full)
 
-    return TensorMeasure(lambda planes: blurred.forward(planes)[:, first::factor, first::factor], adjoint)
+    return TensorMeasure(lambda planes: blurred.forward(planes)[:, kept, kept], adjoint)
 
 
 def smoothed(plane: torch.Tensor, sigma: float) -> torch.Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from cosparse.interop.torch.tensor_chroma import brought_up, halved
+from cosparse.interop.torch.tensor_levels import LocalLevels
 from cosparse.interop.torch.tensor_patches import Sides, parts, patches_of, together
 from cosparse.interop.torch.tensor_prior import WHITE, checked_batch, checked_white, levels_of, opponents
 from cosparse.operator import AnalysisOperator, chosen_operator
@@ -48,23 +50,48 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     def __len__(self) -> int:
         return len(self.pull)
 
-    def forward(self, planes: torch.Tensor, levels: torch.Tensor, free: torch.Tensor | None = None) -> torch.Tensor:
-        """Planes (n, h, w) after all steps, at noise levels (n,) on 0..255; pixels that are not `free` stay."""
-        image, levels = planes, levels.to(planes.dtype).clamp(min=LEAST)
+    def forward(
+        self,
+        planes: torch.Tensor,
+        levels: torch.Tensor | LocalLevels,
+        free: torch.Tensor | None = None,
+        misfit: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> torch.Tensor:
+        """Planes (n, h, w) after all steps; pixels that are not `free` stay.
+
+        Noise levels on 0..255 are (n,), or differ from patch to patch. What a step pulls by is Aᵀ(A s - y), which
+        `misfit` gives of planes s; without it the planes are their own data, and that is s - planes.
+        """
+        image = planes
+        levels = levels if isinstance(levels, LocalLevels) else levels.to(planes.dtype).clamp(min=LEAST)
         mean = planes.mean((1, 2), keepdim=True)  # the atoms are blind to it but for rounding
         for t in range(len(self)):
             pull, change = self.step(t, image - mean, levels)
-            change = change + pull[:, None, None] * (image - planes)
+            if isinstance(levels, LocalLevels):
+                pull, change = pull[levels.pixels], change * levels.taken
+            else:
+                pull = pull[:, None, None]
+            change = change + pull * (image - planes if misfit is None else misfit(image))
             image = image - (change if free is None else change * free)
         return image
 
-    def step(self, t: int, planes: torch.Tensor, levels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The pull (n,) of step t, and what it takes from planes: see `kernels.reference.pooled_step`."""
-        scale, gain, pool, floor, share, pull = self.numbers(t, levels)
+    def step(
+        self, t: int, planes: torch.Tensor, levels: torch.Tensor | LocalLevels
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The pull of step t at each level, and what it takes from planes: see `kernels.reference.pooled_step`."""
+        *tables, pull = self.numbers(t, levels.grid if isinstance(levels, LocalLevels) else levels)
+        places = None
+        if isinstance(levels, LocalLevels):
+            tables[1], places = tables[1] * levels.less[:, None, None], levels.patches.flatten(1)
         atoms = self.atoms[t] - self.atoms[t].mean(1, keepdim=True)
         pools, shares = self.pools[t].clamp(min=0).mT, self.shares[t].mT
-        pieces = []
+        pieces, done = [], 0
         for part in parts(patches_of(planes, self.patch_shape, self.strides)):
+            own = tables
+            if places is not None:
+                here = places[:, done : done + part.shape[1]]
+                own, done = [table[:, 0][here] for table in tables], done + part.shape[1]
+            scale, gain, pool, floor, share = own
             z = (part @ atoms.mT) * scale
             square = z * z
             h = share / (1 + torch.maximum((square @ pools) * pool, floor))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from cosparse.interop.torch.tensor_correction import corrected_enlargement, corrected_filling, steps_to_enlarge
 from cosparse.interop.torch.tensor_door import (
     Opened,
     TensorOptions,
-    at_work_of,
     blended,
     channel_axis,
     checked_tensor,
@@ -21,84 +20,20 @@ from cosparse.interop.torch.tensor_door import (
     refuse_far,
     strengths,
 )
-from cosparse.interop.torch.tensor_energy import TensorEnergy, minimise, prior_of, single, stage_settings
 from cosparse.interop.torch.tensor_groups import Page, filter_groups
-from cosparse.interop.torch.tensor_measures import TensorMeasure, blur, enlarge, interpolate, reduction, smoothed, trust
+from cosparse.interop.torch.tensor_measures import blur, enlarge, interpolate, reduction, smoothed, trust
 from cosparse.interop.torch.tensor_prior import opponents
-from cosparse.interop.torch.tensor_steps import StagedDenoiser, StagedSteps, join
+from cosparse.interop.torch.tensor_problem import PlaneProblem, by_energy, closed
+from cosparse.interop.torch.tensor_steps import StagedDenoiser, join
 from cosparse.keywords import settled
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.psf import checked_kernel, named_kernel
-from cosparse.reconstruction.stages import GROUPING, Grouping, Plan, as_refined, plan
+from cosparse.reconstruction.stages import GROUPING, Grouping, as_refined, plan
+from cosparse.reconstruction.start import enlarged_side
+from cosparse.reconstruction.tasks.upscaling import checked_reduction
 from cosparse.reconstruction.watch import Watch
-
-
-@dataclass(frozen=True, eq=False)
-class PlaneProblem:
-    """What a task asks for one plane (h, w): the twin of :class:`cosparse.Problem`."""
-
-    plan: Plan
-    start: torch.Tensor
-    data: torch.Tensor | None = None
-    measure: TensorMeasure | None = None
-    trust: torch.Tensor | None = None
-    free: torch.Tensor | None = None
-    bounds: Pair | None = None
-
-    def solve(self, operator: AnalysisOperator, watch: Watch) -> torch.Tensor:
-        """The minimiser of its last stage."""
-        stages, seen = self.plan.stages, None if self.measure is None else self.measure.of_one()
-        energies = [
-            TensorEnergy(
-                single(prior_of(operator, stage, self.plan.stride, self.start)), self.data,
-                seen.forward if seen else None, seen.adjoint if seen else None, self.bounds, self.trust,
-            )
-            for stage in stages
-        ]  # fmt: skip
-        settings, weights = stage_settings(stages, operator), [stage.weight for stage in stages]
-        results, _ = minimise(energies, settings, self.start, free=self.free, watch=watch, weights=weights)
-        return results[-1].point
-
-
-# Of a plane, its noise, its bounds, and which image it is of; None leaves it as it came.
-Pose = Callable[[torch.Tensor, float, Pair | None, int], PlaneProblem | None]
-
-
-def by_energy(
-    opened: Opened,
-    levels: list[float],
-    bounds: list[Pair | None],
-    options: TensorOptions,
-    pose: Pose,
-    least: float = 0.0,
-) -> list[list[torch.Tensor]]:
-    """For every image its planes as the energy's minimisers, one after the other.
-
-    Noise is taken for as strong as the options say, but at least for `least` of what it is.
-    """
-    operator, watch = as_refined(chosen_operator(options.operator)), Watch(options.callback)
-    pages = []
-    for number, level in enumerate(levels):
-        seen = opponents(opened.batch[number : number + 1])
-        limits, planes = at_work_of(bounds[number], opened), []
-        for index, ((plane, gain), strength) in enumerate(zip(seen, strengths(options, len(seen)), strict=True)):
-            watch.page, watch.pages, watch.plane, watch.planes = number, len(levels), index, len(seen)
-            own = level * gain * max(strength, least)
-            problem = pose(plane[0], own, None if len(seen) == 3 and index else limits, number)
-            if problem is None:
-                planes.append(plane[0])
-            else:
-                planes.append(problem.start if watch.stopped else problem.solve(operator, watch))
-        pages.append(planes)
-    return pages
-
-
-def closed(opened: Opened, pages: list[list[torch.Tensor]], bounds: list[Pair | None]) -> torch.Tensor:
-    """The planes of all images as the caller's tensor."""
-    stacked = [torch.stack(planes) for planes in zip(*pages, strict=True)]
-    return opened.close(join(stacked), bounds)
 
 
 @torch.no_grad()
@@ -111,33 +46,51 @@ def denoise(image: torch.Tensor, sigma: Any = None, *, grouping: bool = True, **
     bounds, noisy = page_bounds(opened, options, levels), [level > 0 for level in levels]
     if not any(noisy):
         return image.detach().clone()
+    pages = _without_noise(opened, levels, bounds, options, Watch(options.callback), grouping)
+    result = closed(opened, pages, bounds)
+    return result if all(noisy) or options.bounds not in ("auto", None) else _as_it_came(opened, result, noisy)
+
+
+def _without_noise(
+    opened: Opened,
+    levels: list[float],
+    bounds: list[Pair | None],
+    options: TensorOptions,
+    watch: Watch,
+    grouping: bool = True,
+) -> list[list[torch.Tensor]]:
+    """The planes of every image, denoised; those of an image without noise as they are."""
     operator = as_refined(chosen_operator(options.operator))
-    staged = options.weight is None and bool({"denoise", f"denoise {options.quality}"} & operator.steps.keys())
+    staged = _trained_to_denoise(operator, options)
     if staged:
         pages = _by_steps(opened, levels, options, operator)
     else:
 
         def pose(plane: torch.Tensor, level: float, limits: Pair | None, number: int) -> PlaneProblem | None:
-            if not noisy[number]:
+            if not levels[number]:
                 return None
             chosen = plan("denoise", level, options.quality, options.weight, operator)
             return PlaneProblem(chosen, smoothed(plane, level), plane, bounds=limits)
 
-        pages = by_energy(opened, levels, bounds, options, pose, least=1.0)
+        pages = by_energy(opened, levels, bounds, options, pose, watch, least=1.0)
     rule = GROUPING["steps" if staged else "denoise"].get(options.quality) if grouping else None
     seen, strong = opponents(opened.batch), _strong(options, len(opened.batch[0]))
     for number, planes in enumerate(pages):
         measured = [plane[number] for plane, _ in seen]
-        if not noisy[number]:
+        if not levels[number]:
             pages[number] = measured
             continue
-        if rule is not None:
+        if rule is not None and not watch.stopped:
             gains = tuple(gain * times for (_, gain), times in zip(seen, strong, strict=True))
             planes = list(filter_groups(Page(torch.stack(measured), levels[number], gains), torch.stack(planes), rule))
         each = zip(measured, planes, strengths(options, len(planes)), strict=True)
         pages[number] = [blended(before, after, strength) for before, after, strength in each]
-    result = closed(opened, pages, bounds)
-    return result if all(noisy) or options.bounds not in ("auto", None) else _as_it_came(opened, result, noisy)
+    return pages
+
+
+def _trained_to_denoise(operator: AnalysisOperator, options: TensorOptions) -> bool:
+    """Whether the operator has steps for the quality, and the energy is not asked for by its weight."""
+    return options.weight is None and bool({"denoise", f"denoise {options.quality}"} & operator.steps.keys())
 
 
 def _strong(options: TensorOptions, channels: int) -> list[float]:
@@ -189,8 +142,9 @@ def inpaint(
         known = (~gaps[number]).to(plane.dtype)
         return PlaneProblem(chosen, start, plane, trust=trust(known), bounds=limits)
 
-    pages = by_energy(opened, levels, bounds, options, pose)
-    rule: Grouping | None = GROUPING["inpaint"][options.quality] if grouping else None
+    watch = Watch(options.callback)
+    pages = by_energy(opened, levels, bounds, options, pose, watch)
+    rule: Grouping | None = GROUPING["inpaint"][options.quality] if grouping and not watch.stopped else None
     steps = operator.steps.get("inpaint")
     seen = opponents(opened.batch)
     for number, planes in enumerate(pages):
@@ -200,12 +154,10 @@ def inpaint(
         strong = strengths(options, len(seen))
         gains = tuple(gain * times for (_, gain), times in zip(seen, strong, strict=True))
         page = Page(torch.stack([plane[number] for plane, _ in seen]), levels[number], gains, known)
-        planes = list(filter_groups(page, torch.stack(planes), rule))
+        found = filter_groups(page, torch.stack(planes), rule)
         if steps is not None and levels[number] == 0:
-            model = StagedSteps(steps, operator.patch_shape).to(opened.batch.device)
-            least, free = opened.batch.new_tensor([steps.sigma[0]]), gaps[number].to(opened.batch.dtype)
-            planes = [model(plane[None], least, free)[0] for plane in planes]
-        pages[number] = planes
+            found = corrected_filling(operator, steps, found, gaps[number])
+        pages[number] = list(found)
     result = closed(opened, pages, bounds)
     return result if any(levels) else torch.where(hidden, result, image)
 
@@ -235,30 +187,41 @@ def _gaps(image: torch.Tensor, mask: Any, options: TensorOptions) -> tuple[torch
 
 @torch.no_grad()
 def upscale(
-    image: torch.Tensor, factor: int, *, kernel: Any = measurement.USUAL, sigma: Any = 0.0, **given: Any
+    image: torch.Tensor, factor: float, *, kernel: Any = measurement.USUAL, sigma: Any = 0.0, **given: Any
 ) -> torch.Tensor:
     """:func:`cosparse.upscale` of a tensor."""
     options = settled(None, TensorOptions, given).checked()
-    if isinstance(factor, bool) or factor not in (2, 3, 4):
-        raise ValueError(f"factor: expected 2, 3 or 4, got {factor!r}")
+    if isinstance(factor, bool) or factor not in measurement.FACTORS:
+        raise ValueError(f"factor: expected 1.5, 2, 3, 4 or 8, got {factor!r}")
+    times = float(factor) if factor % 1 else int(factor)
     opened = open_tensor(image, options)
     levels = noise_levels(sigma, options, opened, "upscale")
     refuse_far(opened, levels)
     bounds = page_bounds(opened, options, levels)
-    shape = factor * opened.batch.shape[2], factor * opened.batch.shape[3]
-    if isinstance(kernel, str) and kernel not in measurement.REDUCTIONS:
-        raise ValueError(f"kernel: expected {', '.join(measurement.REDUCTIONS)} or an array, got {kernel!r}")
-    made_by = kernel if isinstance(kernel, str) else checked_kernel(_array(kernel), shape)
+    shape = enlarged_side(opened.batch.shape[2], times), enlarged_side(opened.batch.shape[3], times)
+    made_by = checked_reduction(_array(kernel), times, shape)
     named = made_by if isinstance(made_by, str) else "array"
-    measure = reduction(factor, shape, made_by, opened.batch)
-    operator = as_refined(chosen_operator(options.operator))
+    measure = reduction(times, shape, made_by, opened.batch)
+    operator, watch = as_refined(chosen_operator(options.operator)), Watch(options.callback)
+    if any(levels) and _trained_to_denoise(operator, options):  # the noise first, by its own steps
+        pages = _without_noise(opened, levels, bounds, options, watch)
+        batch = join([torch.stack(planes) for planes in zip(*pages, strict=True)])
+        opened, levels, options = replace(opened, batch=batch), [0.0] * len(levels), replace(options, luma=1, chroma=1)
 
     def pose(plane: torch.Tensor, level: float, limits: Pair | None, number: int) -> PlaneProblem:
         chosen = plan("upscale", level, options.quality, options.weight, operator, named)
-        start = enlarge(plane[None], factor)[0]
+        start = enlarge(plane[None], times)[0]
         return PlaneProblem(chosen, start, plane, measure, bounds=limits if levels[number] > 0 else None)
 
-    return closed(opened, by_energy(opened, levels, bounds, options, pose), bounds)
+    pages = by_energy(opened, levels, bounds, options, pose, watch)
+    steps = steps_to_enlarge(operator, options.weight, times)
+    if steps is not None and not watch.stopped:
+        small = torch.stack([plane for plane, _ in opponents(opened.batch)], 1)
+        for number, planes in enumerate(pages):
+            if not levels[number]:
+                found = corrected_enlargement(operator, steps, torch.stack(planes), small[number], measure, times)
+                pages[number] = list(found)
+    return closed(opened, pages, bounds)
 
 
 @torch.no_grad()
@@ -282,7 +245,7 @@ def deblur(
         chosen = plan("deblur", level, options.quality, options.weight, operator)
         return PlaneProblem(chosen, plane, plane, measure)
 
-    return closed(opened, by_energy(opened, levels, bounds, options, pose), bounds)
+    return closed(opened, by_energy(opened, levels, bounds, options, pose, Watch(options.callback)), bounds)
 
 
 def _array(kernel: Any) -> Any:

@@ -134,7 +134,7 @@ def request(
         raise ValueError(f"factor: expected 1.5, 2, 3, 4 or 8, got {factor!r}")
     times = float(factor) if factor % 1 else int(factor)
     request = _without_noise(Request.of(pose, image, sigma, given), image, sigma, given)
-    made_by = _checked(kernel, times, tuple(enlarged_side(side, times) for side in request.pages.shape[1:3]))
+    made_by = checked_reduction(kernel, times, tuple(enlarged_side(side, times) for side in request.pages.shape[1:3]))
 
     def larger(plane: Plane) -> Plane:
         return enlarge(plane, times)
@@ -166,7 +166,7 @@ def _correction(asked: Asked | None, factor: float) -> TrainedSteps | None:
     return steps if steps and steps.sigma[0] <= enlarged_level(factor) <= steps.sigma[1] else None
 
 
-def _checked(kernel: ArrayLike | str, factor: float, shape: tuple[int, ...]) -> NDArray[Any] | str:
+def checked_reduction(kernel: ArrayLike | str, factor: float, shape: tuple[int, ...]) -> NDArray[Any] | str:
     """A kernel, given or named; refuses a name that nothing has and what does not fit into the result or the factor."""
     if factor % 1 and not (isinstance(kernel, str) and kernel in measurement.FILTERS):
         got = repr(kernel) if isinstance(kernel, str) else "an array"
