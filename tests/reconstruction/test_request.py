@@ -102,7 +102,10 @@ def test_adding_a_constant_adds_it_to_the_result(task, axis, shift, colour):
     image = image + noise(image.shape, 0.02)
     image = image if axis else image[..., 0]
     expected = REPAIRS[task](image, channel_axis=axis) + shift
-    np.testing.assert_allclose(REPAIRS[task](image + shift, channel_axis=axis), expected, atol=2e-4)
+    found = REPAIRS[task](image + shift, channel_axis=axis)
+    np.testing.assert_allclose(found, expected, atol=3e-4 if task == "upscale" else 2e-4)
+    # Enlarged noise: a last bit may lead the descent elsewhere, and steps from there a little further; in few pixels.
+    assert np.sqrt(np.mean((found - expected) ** 2)) < 3e-5
 
 
 @pytest.mark.parametrize("task", REPAIRS)
