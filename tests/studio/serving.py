@@ -13,7 +13,7 @@ from cosparse.studio.place import Place
 from cosparse.studio.server import listen, web_server
 from cosparse.studio.session import Visitors
 
-PATIENCE = 60_000  # milliseconds until a wait counts as failed; the machines that run this are busy
+PATIENCE = 150_000  # milliseconds until a wait counts as failed; the machines that run this are busy
 LIMITS = Limits(upload_bytes=4_000_000, grace=0.3, view_pixels=30_000)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from importlib import resources
 
 import numpy as np
+from playwright.sync_api import TimeoutError
 
 from cosparse.io.picture import read_image
 
@@ -21,6 +24,19 @@ def open_picture(page, path) -> None:
 
 def choose(page, task: str) -> None:
     page.locator("#task").get_by_text(task).click()
+
+
+def go_on(page, sign) -> None:
+    """Continue with the result, until there is a sign of it; pressed again if a task that was just chosen came last."""
+    button = page.locator("#go-on")
+    for _ in range(3):
+        button.click()
+        with suppress(TimeoutError):
+            sign.wait_for(timeout=15_000)
+            return
+        if not button.is_visible():
+            break
+    sign.wait_for()
 
 
 def choose_noise(page, kind: str) -> None:
@@ -99,3 +115,29 @@ def watch_stages(page) -> None:
           new MutationObserver(() => window.stages.push(stage.dataset.result)).observe(stage, { attributes: true });
         }"""
     )
+
+
+def step(page, words: str) -> None:
+    """Go back, or forth, to a step."""
+    page.locator(".steps button", has_text=words).click()
+    page.locator(".steps button[aria-current]", has_text=words).wait_for()
+
+
+def on_stage(page) -> dict:
+    """What kind of result is shown, how far the picture is zoomed and moved, what share of it is marked."""
+    found = page.evaluate(
+        """() => {
+          const stage = document.querySelector('#stage .stage'), sheet = stage.querySelector('.sheet');
+          const [a, b, view] = [sheet.getBoundingClientRect(), sheet.parentElement.getBoundingClientRect(), stage];
+          return { result: stage.dataset.result, width: a.width, x: a.x - b.x, y: a.y - b.y };
+        }"""
+    )
+    return {**found, "marked": float(painted(page).mean())}
+
+
+def axe(page) -> list[str]:
+    """What axe-core finds wrong for people who cannot see or use a mouse, a line each."""
+    script = resources.files("axe_playwright_python") / "axe.min.js"
+    page.evaluate(script.read_text("utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    return [f"{one['id']}: {node['html'][:160]}" for one in found for node in one["nodes"]]

@@ -17,7 +17,7 @@ def test_learn_an_operator_and_use_it(browse, picture_file, photograph, other_ph
     page.get_by_role("tab", name="Learn").click()
     files = [picture_file("a.png", other_photograph), picture_file("b.png", photograph[:64])]
     upload(page, files, "Drop a few pictures here, or choose them")
-    page.get_by_text("Learning from a.png, b.png").wait_for()
+    page.locator("#learn-status").get_by_text("Learning from a.png, b.png").wait_for()
     page.get_by_text("4x4", exact=True).click()
     page.wait_for_function("document.querySelector('[aria-label=\"number input for Atoms\"]').value === '32'")
     page.get_by_label("number input for Patches").fill("20000")
@@ -65,7 +65,7 @@ def test_learn_an_operator_and_use_it(browse, picture_file, photograph, other_ph
     open_picture(other, picture_file("cameraman.png", photograph[:96, :96]))
     more(other)
     upload(other, saved, "Add an operator file")
-    other.get_by_text("is ready and chosen as the operator").wait_for()
+    other.locator("#status").get_by_text("is ready and chosen as the operator").wait_for()
     damage(other, "noise")
     repair(other)
     assert figures(other) == own
@@ -80,10 +80,10 @@ def test_cancelled_learning_keeps_what_there_is(browse, server):
     page.locator("#learn").click()
     page.locator("#learn-status", has_text=re.compile(r"Iteration \d+ of 600")).wait_for()
     page.locator("#learn-cancel").click()
-    page.get_by_text("the operator so far is kept, as 'mine'").wait_for()
+    page.locator("#learn-status").get_by_text("the operator so far is kept, as 'mine'").wait_for()
     count = int(re.search(r"after (\d+) iterations", page.locator("#learn-status").inner_text())[1])
     assert 0 < count < 600
-    page.locator("#learn:enabled").wait_for()
+    page.locator("#learn:enabled:not(.busy)").wait_for()
     page.locator("#use").click()
     page.locator("#repair").wait_for()
 
@@ -92,7 +92,7 @@ def test_too_flat_to_learn_from(browse, picture_file):
     page = browse()
     page.get_by_role("tab", name="Learn").click()
     upload(page, picture_file("grey.png", np.full((40, 40), 99, np.uint8)), "Drop a few pictures here, or choose them")
-    page.get_by_text("Learning from grey.png").wait_for()
+    page.locator("#learn-status").get_by_text("Learning from grey.png").wait_for()
     page.locator("#learn").click()
     page.locator("#learn-status [role=alert]", has_text="too few patches").wait_for()
-    page.locator("#learn:enabled").wait_for()
+    page.locator("#learn:enabled:not(.busy)").wait_for()

@@ -15,7 +15,7 @@ def shoot(request):
 
     def draw(page, name: str, *, busy: bool = False, **options) -> None:
         if not busy:
-            page.wait_for_function("!document.querySelector('#repair-cancel:enabled, #learn-cancel:enabled')")
+            page.wait_for_function("!document.querySelector('.busy')")
         page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
         page.mouse.move(2, 2)
         page.evaluate("Promise.all([...document.images].map((image) => image.decode().catch(() => 0)))")
@@ -52,6 +52,14 @@ def test_desktop(browse, shoot):
     shoot(page, "paint")
     repair(page)
     shoot(page, "inpaint")
+    choose(page, "Denoise")
+    page.locator("#go-on").click()
+    page.locator("#stage .note", has_text="coffee-inpaint").wait_for()
+    choose_noise(page, "One level")
+    page.get_by_label("number input for Noise σ").fill("6")
+    page.get_by_label("number input for Noise σ").press("Tab")
+    repair(page)
+    shoot(page, "steps", full_page=True)
 
 
 def test_noise(browse, shoot):
@@ -122,4 +130,9 @@ def test_phone(browse, shoot, scheme):
     example(page, "A cat")
     damage(page, "noise")
     repair(page)
-    shoot(page, "phone" if scheme == "light" else "phone-dark", full_page=True)
+    shoot(page, "phone" if scheme == "light" else "phone-dark")
+    choose(page, "Inpaint")
+    page.locator("#go-on").click()
+    page.get_by_role("button", name="Eraser").wait_for()
+    stroke(page, (0.3, 0.6), (0.6, 0.75))
+    shoot(page, "phone-paint" if scheme == "light" else "phone-paint-dark")

@@ -124,7 +124,7 @@ def test_mask_as_a_picture_and_dropped_pixels(browse, picture_file, photograph):
     upload(page, picture_file("other.png", mask[:50]), "Add a mask picture")
     page.get_by_text("they must agree").wait_for()
     upload(page, picture_file("mask.png", mask), "Add a mask picture")
-    page.get_by_text("marks 6.5% of the picture").wait_for()
+    page.locator("#status").get_by_text("marks 6.5% of the picture").wait_for()
     page.wait_for_function("document.querySelector('.stage').dataset.mask !== ''")
     repair(page)
     result = downloaded(page).pixels

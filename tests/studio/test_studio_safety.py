@@ -95,7 +95,7 @@ def test_bad_operators_are_refused(browse, picture_file, photograph, tmp_path):
     assert [text.split(" (")[0].strip("✓ \n") for text in options] == list(cosparse.operator.shipped_operators())
     page.keyboard.press("Escape")
     upload(page, tmp_path / "good.safetensors", "Add an operator file")
-    page.get_by_text("good.safetensors is ready").wait_for()
+    page.locator("#status").get_by_text("good.safetensors is ready").wait_for()
 
 
 # --- one visitor and another -----------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_cancel_really_stops_the_work(browse, picture_file):
     assert not working()
     assert page.locator("#figures a.download").count() == 0
     # The page goes on; closing it in the middle of a run ends the run, too.
-    page.locator("#repair:enabled").click()
+    page.locator("#repair:enabled:not(.busy)").click()
     status.get_by_text(re.compile(r"Full picture: iteration \d+")).wait_for()
     page.close()
     until(lambda: not working(), "the end of the work")
@@ -257,7 +257,7 @@ def test_run_time_pages_and_pixels_are_limited(browse, tmp_path, picture_file):
         page.locator("#repair").click()
         page.locator("#status", has_text="Stopped").wait_for()
         page.get_by_text("Upscale", exact=True).click()
-        page.locator("#repair:enabled").click()
+        page.locator("#repair:enabled:not(.busy)").click()
         page.locator("#status [role=alert]", has_text="2 times larger would be over").wait_for()
         upload(page, picture_file("too-large.png", np.zeros((301, 300), np.uint8)))
         page.locator("#status [role=alert]", has_text="too-large.png").wait_for()
@@ -351,7 +351,7 @@ def test_the_program_starts_on_this_machine_only_and_ends_cleanly(tmp_path):
 @pytest.mark.slow
 def test_addresses_to_give_away_and_a_line_for_each_request(tmp_path):
     log = tmp_path / "log"
-    with Program(tmp_path, "--host", "0.0.0.0", "--log", str(log)) as one:
+    with Program(tmp_path, "--host", "0.0.0.0", "--token", "none", "--log", str(log)) as one:
         found = re.findall(r"http://\S+:\d+", one.line)
         assert found, one.process.stderr.read() if one.process.poll() is not None else one.line
         assert "0.0.0.0" not in one.line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from steps import choose, damage, figures, open_picture, repair
+from steps import choose, damage, figures, go_on, on_stage, open_picture, repair
 
 TABS = ("Repair", "Learn", "Look inside")
 NAMELESS = """() => [...document.querySelectorAll('button, input, a, select, textarea, [tabindex="0"]')]
@@ -40,7 +40,7 @@ def test_phone_and_dark_mode(browse, picture_file, photograph, scheme):
     repair(page)
     assert figures(page)["Gain"] > 3
     choose(page, "Inpaint")
-    page.get_by_role("button", name="Eraser").wait_for()
+    go_on(page, page.get_by_role("button", name="Eraser"))
     for tab in TABS:
         page.get_by_role("tab", name=tab).click()
         page.get_by_role("tab", name=tab, selected=True).wait_for()
@@ -71,6 +71,7 @@ def test_everything_can_be_reached_with_the_keyboard(browse):
     page.locator("#stage .view").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
-    page.locator("#repair:enabled").focus()
+    assert on_stage(page)["marked"] > 0
+    page.locator("#repair:enabled:not(.busy)").focus()
     page.keyboard.press("Enter")
     page.locator("#figures a.download").wait_for()

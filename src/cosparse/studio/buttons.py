@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -11,6 +12,7 @@ from cosparse.studio.parts import AT_ONCE, WORK, Parts, Studio, Update, news, pr
 from cosparse.studio.session import Session
 
 Work = Callable[..., Iterator[Update]]
+Also = Sequence[tuple[Any, Callable[[Session], None]]]
 
 
 class RunButtons:
@@ -29,13 +31,20 @@ class RunButtons:
                 "Cancel", variant="stop", interactive=False, elem_id=f"{name}-cancel", scale=1, min_width=90
             )
 
-    def connect(self, status: Any, work: Work, inputs: Parts, outputs: Parts, *, js: str | None = None) -> None:
-        """Let the button start `work`, a generator of updates, which gets the session, the run and the inputs."""
+    def connect(
+        self, status: Any, work: Work, inputs: Parts, outputs: Parts, *, js: str | None = None, also: Also = ()
+    ) -> None:
+        """Let the button start `work`, a generator of updates, which gets the session, the run and the inputs.
+
+        So do the events in `also`, each after something was done to the session.
+        """
 
         def ready(now: bool = True) -> Update:
-            return {self.go: gr.update(interactive=now), self.stop: gr.update(interactive=not now)}
+            """Start is not disabled, or the focus would be lost; the page's script makes it do nothing."""
+            return {self.go: gr.update(elem_classes=[] if now else ["busy"]), self.stop: gr.update(interactive=not now)}
 
-        def enter(session: Session) -> Update:
+        def enter(prepare: Callable[[Session], None], session: Session) -> Update:
+            prepare(session)
             run = self.studio.visitors.start(session, self.name)
             return {self.ticket: run.ticket, **ready(False), status: news("Waiting for a free place…")}
 
@@ -64,8 +73,10 @@ class RunButtons:
             return {self.stop: gr.update(interactive=False), **said}
 
         begin.__name__ = work.__name__
-        pressed = self.studio.on(status, self.go.click, enter, [], [self.ticket, self.go, self.stop], AT_ONCE)
-        waited = pressed.then(entered, [self.ticket], None, **AT_ONCE)
-        worked = waited.success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK)
-        worked.then(ready, None, [self.go, self.stop], **AT_ONCE)  # also when the run failed
+        for event, prepare in ((self.go.click, lambda session: None), *also):
+            entering = partial(enter, prepare)
+            pressed = self.studio.on(status, event, entering, [], [self.ticket, self.go, self.stop], AT_ONCE)
+            waited = pressed.then(entered, [self.ticket], None, **AT_ONCE)
+            worked = waited.success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK)
+            worked.then(ready, None, [self.go, self.stop], **AT_ONCE)  # also when the run failed
         self.studio.on(status, self.stop.click, cancel, [self.ticket], [self.stop], AT_ONCE)

@@ -118,14 +118,19 @@ def picture(pixels: NDArray[np.uint8], alt: str, css: str = "") -> str:
     return f'<img class="pixels {css}" alt="{escape(alt)}" src="data:image/png;base64,{data}">'
 
 
-def figures(cells: list[tuple[str, str, str]], link: str, address: str, name: str) -> str:
-    """Numbers (what, how much, and "good" where that is so) and a download, of which `link` says more in HTML."""
+def figures(cells: list[tuple[str, str, str]], links: str) -> str:
+    """Numbers (what, how much, and "good" where that is so) and links, as :func:`download` makes them."""
     body = "".join(
         f'<div class="figure {css}"><small>{escape(label)}</small><b>{escape(value)}</b></div>'
         for label, value, css in cells
     )
-    body += f'<a class="download" href="{address}" download="{escape(name)}">{link}</a>'
-    return f'<div class="figures">{body}</div>'
+    return f'<div class="figures">{body}{links}</div>'
+
+
+def download(said: str, address: str, name: str, css: str = "download", title: str = "") -> str:
+    """A link by which a file is saved; `said` is HTML."""
+    more = f' title="{escape(title)}"' if title else ""
+    return f'<a class="{css}" href="{address}" download="{escape(name)}"{more}>{said}</a>'
 
 
 def captioned(drawn: str, caption: str) -> str:

@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cosparse.studio.key import Key
 from cosparse.studio.limits import Refused
 from cosparse.studio.log import noted
 from cosparse.studio.place import Place
@@ -50,14 +51,20 @@ HEADERS = [
 class Guard:
     """ASGI middleware: who may ask for what.
 
-    `hosts` are the names by which browsers may ask, None any. Proxies take the path of `place` off before they ask, or
-    leave it on; both will do.
+    `hosts` are the names by which browsers may ask, None any; those with the `key` alone pass, if there is one. Proxies
+    take the path of `place` off before they ask, or leave it on; both will do.
     """
 
     def __init__(
-        self, app: ASGIApp, visitors: Visitors, cookie: str, hosts: frozenset[str] | None, place: Place
+        self,
+        app: ASGIApp,
+        visitors: Visitors,
+        cookie: str,
+        hosts: frozenset[str] | None,
+        place: Place,
+        key: Key | None = None,
     ) -> None:
-        self.app, self.visitors, self.cookie, self.hosts = app, visitors, cookie, hosts
+        self.app, self.visitors, self.cookie, self.hosts, self.key = app, visitors, cookie, hosts, key
         self.root, self.name = place.path, place.name
         self._closing = asyncio.Event()
 
@@ -89,6 +96,8 @@ class Guard:
             return await Response('{"status": "ok"}', media_type="application/json")(scope, receive, send)
         if self.hosts is not None and _host(asked.headers.get("host", "")) not in self.hosts:
             return await refuse(421, "unknown host")  # a foreign name that points here: DNS rebinding
+        if self.key is not None and not self.key.opens(asked):
+            return await self.key.answer(asked)(scope, receive, self._sealed(send, None))
         if method == "POST" and not self._own(asked.headers):
             return await refuse(403, "another site may not do this")
         token = asked.cookies.get(self.cookie, "")
@@ -134,10 +143,14 @@ class Guard:
             body, more = body + message.get("body", b""), message.get("more_body", False)
             if len(body) > BODY:
                 raise ValueError("the event is too large")
-        event = json.loads(body)
+        try:
+            event = json.loads(body)
+            names_a_file = _names_a_file(event)
+        except RecursionError:
+            raise ValueError("the event has too many levels") from None
         if not isinstance(event, dict) or not isinstance(event.get("session_hash"), str):
             raise ValueError("the event does not say which page it comes from")
-        if _names_a_file(event):
+        if names_a_file:
             raise PermissionError("events carry no files")
         self.visitors.session(token, event["session_hash"])
         replayed: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -154,9 +167,7 @@ class Guard:
         try:
             await self.app(scope, receive, send)
         finally:
-            session.open -= 1
-            if session.open == 0:
-                session.stop()
+            session.leave()
 
     def close(self) -> None:
         """The server is to end: to the open connections it looks as if the browser had gone."""

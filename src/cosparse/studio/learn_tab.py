@@ -49,7 +49,7 @@ class LearnTab:
     def _controls(self) -> None:
         step("1. Pictures to learn from")
         hint = "Four photographs of the kind you want to repair are enough"
-        self.drop = drop_box("Drop a few pictures here, or choose them", hint, self.studio.limits, many=True)
+        self.drop = drop_box("Drop a few pictures here, or choose them", hint, self.studio.limits, many=True, main=True)
         self.bundled = gr.Button("Use the bundled pictures", size="sm")
         step("2. Operator")
         self.side = gr.Radio([("4x4", 4), ("6x6", 6), ("8x8", 8), ("10x10", 10)], value=8, label="Size of a patch")
@@ -156,7 +156,7 @@ class LearnTab:
             self.status: news(f"{said}, as {name!r}."),
             self.atoms: chart.atoms(operator),
             self.curve: curve(list(result.objectives)),
-            self.figures: chart.figures(cells, "Download the operator", address, file),
+            self.figures: chart.figures(cells, chart.download("Download the operator", address, file)),
             self.use: gr.update(visible=True),
             self.name: name,
             self.operator: menu,

@@ -16,6 +16,8 @@ class Limits:
     upload_bytes: int = 100_000_000  # of one upload
     waiting_bytes: int = 400_000_000  # of all that a visitor has uploaded and the page has not yet read
     waiting_files: int = 64  # of those
+    arriving_bytes: int = 4_000_000_000  # of all that waits, over all visitors: anyone can be many of them
+    connections: int = 500  # at a time; every open page has two
     pixels: int = 40_000_000  # of a picture, before it is decoded, and of an enlarged one
     training_pixels: int = 32_000_000  # of all training pictures together; of larger collections a part is used
     seconds: float = 900.0  # of one repair or one learning run
@@ -23,6 +25,8 @@ class Limits:
     pages: int = 32  # open at the same time, over all visitors
     operators: int = 12  # that one page keeps
     grace: float = 60.0  # seconds that a closed page's data are kept; it may come back from a short loss of connection
+    history_bytes: int = 1_500_000_000  # of the pictures of all steps that one page goes back to
+    batch: int = 10  # times `pixels`: what several pictures that are repaired in one go may have together
     view_pixels: int = 4_200_000  # above which the page shows a reduced picture; downloads are whole
 
     def __post_init__(self) -> None:

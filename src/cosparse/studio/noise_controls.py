@@ -12,11 +12,13 @@ from cosparse.noise import Gaussian, Map, Noise, PoissonGaussian
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import noise_seen
 from cosparse.studio.limits import Refused
-from cosparse.studio.page_pictures import Source, must_agree, open_grey
+from cosparse.studio.page_pictures import must_agree, open_grey
 from cosparse.studio.parts import Parts, Studio, Update, drop_box, news, plain
 from cosparse.studio.session import Session
 
-STATED = [("One level", "level"), ("Photons", "photons"), ("A map", "map")]
+# All there are, whatever the task, as Gradio refuses what is not among a menu's choices, and the browser may still have
+# sent what belonged to the task before. Of the first two, the style hides the one that is not the task's.
+KINDS = [("Automatic", "auto"), ("None", "none"), ("One level", "level"), ("Photons", "photons"), ("A map", "map")]
 SIGMA = "In grey levels of 255; 0 is none."
 NOTHING = '<div class="noise-seen"><p>Choose a picture, and its noise is estimated.</p></div>'
 STRENGTH = "1 is all, 0.5 leaves half, 2 smooths more."
@@ -27,8 +29,10 @@ class NoiseControls:
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        with gr.Group(elem_id="noise-box"):
-            self.kind = gr.Radio(_kinds("denoise"), value="auto", label="What kind of noise?", elem_id="noise")
+        with gr.Group(elem_id="noise-box") as self.box:
+            self.kind = gr.Radio(
+                KINDS, value="auto", label="What kind of noise?", elem_id="noise", elem_classes=["offers-auto"]
+            )
             self.seen = plain(NOTHING, elem_id="noise-seen")
             self.sigma = gr.Slider(
                 0, 100, 0, step=0.1, label="Noise σ", info=SIGMA, elem_id="sigma", buttons=[], visible=False
@@ -60,7 +64,7 @@ class NoiseControls:
 
     @property
     def _groups(self) -> Parts:
-        return [self.for_photons, self.for_map, self.for_strengths]
+        return [self.for_photons, self.for_map, self.for_strengths, self.box]
 
     def connect(self, status: Any) -> None:
         """Answer to what is chosen here."""
@@ -83,13 +87,18 @@ class NoiseControls:
 
     def task(self, session: Session, task: str, kind: str) -> Update:
         """Another task: those that do not estimate the noise begin without any."""
-        offered = _kinds(task)
-        kept = kind if kind in [value for _, value in offered] else offered[0][1]
-        return self.choose(session, kept) | {self.kind: gr.update(choices=offered, value=kept)}
+        first = "auto" if TASKS[task].estimates_noise else "none"
+        kept = first if kind in ("auto", "none") else kind
+        known = TASKS[task].compressed  # which says it all
+        return self.choose(session, kept) | {
+            self.kind: gr.update(value=kept, elem_classes=[f"offers-{first}"]),
+            self.box: gr.update(visible=not known),
+        }
 
-    def picture(self, session: Session, source: Source, task: str, kind: str) -> Update:
-        """Another picture, or the same one damaged: its noise is estimated, and what was stated kept where it fits."""
-        seen = session.estimate = noise_seen.look(source)
+    def picture(self, session: Session, task: str, kind: str) -> Update:
+        """Another picture, or the same one damaged: its noise was estimated; what was stated is kept where it fits."""
+        source, seen = session.chosen(), session.estimate
+        assert seen is not None
         update = self.task(session, task, kind)
         update[self.seen] = {**update[self.seen], "value": noise_seen.drawn(seen)}
         told = f"{SIGMA} Estimated here: {seen.level:.1f}."
@@ -145,11 +154,6 @@ class NoiseControls:
             except ValueError as error:
                 raise Refused(f"Photons, {error}.") from None
         return Gaussian(float(sigma) if kind == "level" else 0.0)
-
-
-def _kinds(task: str) -> list[tuple[str, str]]:
-    """What a task offers, what it begins with first."""
-    return [("Automatic", "auto") if TASKS[task].estimates_noise else ("None", "none"), *STATED]
 
 
 def _units(white: float) -> str:

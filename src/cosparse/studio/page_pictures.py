@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from cosparse.io.masks import white_mask
-from cosparse.io.picture import Picture, read_image, write_image
+from cosparse.io.picture import Picture, losses, read_image, write_image
 from cosparse.io.values import from_working, to_working
 from cosparse.studio.limits import Limits, Refused
 
@@ -155,12 +155,65 @@ def write_overlay(path: Path, mask: Mask, limits: Limits) -> None:
     Image.fromarray(rgba).save(path, "PNG")
 
 
-def write_download(path: Path, picture: Picture) -> None:
-    """A PNG of the picture's own depth and size; of float pixels, which PNG cannot hold, 16 bits."""
+FORMATS = {"png": "PNG", "tif": "TIFF", "jpg": "JPEG"}  # of downloads: their endings, and what they are called
+
+
+def write_origins(path: Path, origins: Array, limits: Limits) -> None:
+    """Where the pixels of holes were copied from, as the stage lays it over the picture.
+
+    A copied pixel and the place it was copied from have the same colour: one for each place of the picture.
+    """
+    height, width = origins.shape[:2]
+    copied = origins[..., 0] >= 0
+    rows, columns = (origins[copied][:, axis].clip(0, side - 1) for axis, side in enumerate((height, width)))
+    across, down = columns / max(width - 1, 1), rows / max(height - 1, 1)
+    colour = np.stack([255 * across, 255 * (1 - down), 255 * (1 - across) * (0.4 + 0.6 * down)], axis=-1)
+    rgba = np.zeros((height, width, 4), np.uint8)
+    rgba[rows, columns] = np.concatenate([colour, np.full((len(rows), 1), 170)], axis=-1)
+    rgba[copied] = np.concatenate([colour, np.full((len(rows), 1), 215)], axis=-1)
+    smaller = reduction(height * width, limits.view_pixels)
+    Image.fromarray(rgba[::smaller, ::smaller]).save(path, "PNG")
+
+
+def own_format(picture: Picture) -> str:
+    """The ending of the format that keeps most of a picture: TIFF of what came as such, PNG of all else."""
+    return "tif" if picture.format == "tiff" else "png"
+
+
+def lost(picture: Picture, ending: str) -> str:
+    """What a download in this format leaves out, in words."""
+    told, deep = [], picture.pixels.dtype != np.uint8
+    if deep and ending == "jpg":
+        told.append("8 bits of each colour are left")
+    elif picture.pixels.dtype.kind == "f" and ending == "png":
+        told.append("16 bits of each colour are left")
+    if picture.alpha is not None and ending == "jpg":
+        told.append("transparency cannot be kept in JPEG")
+    return "; ".join((*told, *losses(picture, ending)))
+
+
+def write_download(path: Path, picture: Picture, ending: str = "png") -> None:
+    """A file with the picture's own depth, size and metadata, as far as the format holds them.
+
+    Of float pixels PNG gets 16 bits; JPEG has 8 and no transparency, and is written at quality 95.
+    """
     pixels, alpha = picture.pixels, picture.alpha
-    if pixels.dtype.kind == "f":
+    if ending == "jpg":
+        pixels, alpha = from_working(np.clip(picture.working, 0, 255), dtype=np.uint8), None
+    elif ending == "png" and pixels.dtype.kind == "f":
         pixels = from_working(np.clip(picture.working, 0, 255), dtype=np.uint16)
     if alpha is not None and alpha.dtype != pixels.dtype:
         alpha = from_working(to_working(alpha), dtype=pixels.dtype)
     metadata = {name: value for name, value in picture.metadata.items() if name != "tiff"}
-    write_image(path, pixels, like=replace(picture, alpha=alpha, metadata=metadata), format="png")
+    write_image(path, pixels, like=replace(picture, alpha=alpha, metadata=metadata), format=ending)
+
+
+def write_mask(path: Path, mask: Mask) -> None:
+    """White where something is marked."""
+    write_image(path, mask, format="png")
+
+
+def write_thumbnail(path: Path, work: Array) -> None:
+    """A small picture for a list."""
+    small, _ = reduced(work, max(1, min(work.shape[:2]) // 96))
+    Image.fromarray(from_working(small, dtype=np.uint8)).convert("RGB").save(path, "JPEG", quality=80)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from io import BytesIO
+from typing import Any
 
 import numpy as np
+from PIL import Image
 
-from cosparse.io.picture import Picture
+from cosparse.io.picture import Picture, read_image
 from cosparse.io.values import from_working
 from cosparse.noise import Gaussian, Map, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator
@@ -17,6 +20,8 @@ from cosparse.reconstruction.request import Task
 from cosparse.repair import by_plane
 from cosparse.studio.limits import Refused
 from cosparse.studio.page_pictures import Array, Damage, Mask
+
+COARSE = 10  # the quality of a JPEG that is made to try deblocking
 
 
 @dataclass(frozen=True)
@@ -64,17 +69,18 @@ class Job:
     noise: Noise = field(default_factory=lambda: Gaussian(0.0))
     quality: str = "balanced"
     operator: AnalysisOperator | None = None
-    factor: int = 1
+    factor: float = 1
     made_by: str | None = None  # of upscaling: the name of a reduction
     blur: Blur | None = None
     missing: Mask | None = None
     strengths: tuple[float, float] = (1.0, 1.0)
+    options: dict[str, Any] = field(default_factory=dict)  # of those that the task takes besides
 
 
 @dataclass(frozen=True)
 class PageTask:
     """What the button says that makes a repair necessary, what it does, and how many values (pixels times colours) of
-    the repaired picture a preview finishes within about two seconds on two cores."""
+    the repaired picture a preview finishes within about two seconds on two cores; 0 where there is none."""
 
     offer: str
     damage: Callable[[Picture, Job], Damage]
@@ -107,12 +113,13 @@ def _drop_pixels(picture: Picture, job: Job) -> Damage:
 
 def _shrink(picture: Picture, job: Job) -> Damage:
     """The picture at a fraction of its width and height, made small as the method is told that it was."""
-    height, width = (side // job.factor * job.factor for side in picture.pixels.shape[:2])
+    unit = int(job.factor if job.factor % 1 == 0 else 2 * job.factor)  # such sides fit in twice or so often
+    height, width = (side // unit * unit for side in picture.pixels.shape[:2])
     if min(height, width) < 8 * job.factor:
         raise Refused("The picture is too small to shrink it first; choose a larger one.")
     truth = replace(picture, pixels=picture.pixels[:height, :width], alpha=None)
     measure = measurement.reduction(job.factor, (height, width), job.made_by or measurement.USUAL)
-    return _measured(truth, measure, f"shrunk {job.factor} times")
+    return _measured(truth, measure, f"shrunk {job.factor:g} times")
 
 
 def _blur(picture: Picture, job: Job) -> Damage:
@@ -121,6 +128,15 @@ def _blur(picture: Picture, job: Job) -> Damage:
     blur.check(picture)
     measure = measurement.blur(blur.kernel(), picture.pixels.shape[:2])
     return _measured(picture, measure, f"blurred ({blur.kind}, {blur.size:g})")
+
+
+def _save_coarsely(picture: Picture, job: Job) -> Damage:
+    """The picture as a JPEG of few bytes."""
+    truth = from_working(np.clip(picture.working, 0, 255), dtype=np.uint8)
+    file = BytesIO()
+    Image.fromarray(truth).save(file, "JPEG", quality=COARSE)
+    saved = replace(read_image(file.getvalue()), metadata=picture.metadata)
+    return Damage(f"saved as a JPEG of quality {COARSE}", saved, truth)
 
 
 def _measured(truth: Picture, measure: measurement.Measurement, words: str) -> Damage:
@@ -137,4 +153,5 @@ PAGE_TASKS = {
     "inpaint": PageTask("Drop 90 % of the pixels to try it", _drop_pixels, 260_000),
     "upscale": PageTask("Shrink it first to try it", _shrink, 110_000),
     "deblur": PageTask("Blur it first to try it", _blur, 160_000),
+    "deblock": PageTask("Save it as a coarse JPEG to try it", _save_coarsely, 0),
 }

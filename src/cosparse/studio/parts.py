@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -11,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from cosparse.operator import STAGED, load_operator, shipped_operators
+from cosparse.reconstruction.memory import TooLargeError
 from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.log import LOG
 from cosparse.studio.session import Session, Visitors
@@ -45,22 +47,33 @@ class Studio:
         return [self.visitors.take(session.visitor, key) for key in wanted[: self.limits.waiting_files]]
 
     def on(self, status: Any, event: Any, handler: Handler, inputs: Parts, outputs: Parts, how: Options = LIGHT) -> Any:
-        """Answer an event by `handler`, which gets the page's session and the inputs. Failures appear as the status."""
+        """Answer an event by `handler`, which gets the page's session and the inputs. Failures appear as the status.
+
+        What is queued is answered one after the other for each page, so that no answer shows what was before the last.
+        """
 
         def answer(request: gr.Request, *values: Any) -> Update:
             try:
-                return handler(self.session(request), *values)
+                session = self.session(request)
+                with session.turn if how.get("queue", True) else nullcontext():
+                    return handler(session, *values)
             except Exception as error:
                 return {status: problem(error)}
 
-        answer.__name__ = handler.__name__  # what Gradio calls it
+        answer.__name__ = getattr(handler, "__name__", "answer")  # what Gradio calls it
         return event(answer, inputs, [status, *outputs], **how)
 
 
 def scripted(template: str, call: str, *, value: str | None = "", **options: Any) -> Any:
-    """A piece of the page that our script brings to life. Gradio loads both on its own, and either may be first."""
-    go = f"const go = () => cosparse.{call};"
-    script = f"{go} window.cosparse ? go() : window.addEventListener('cosparse', go, {{once: true}});"
+    """A piece of the page that our script brings to life. Gradio loads both on its own, and either may be first.
+
+    Buttons that were pressed before the script was there are pressed again.
+    """
+    early = "const early = [], note = (event) => early.push(event.target.closest('button'));"
+    go = f"const go = () => {{ cosparse.{call}; element.removeEventListener('click', note); "
+    go += "early.forEach((button) => button?.click()); };"
+    wait = "element.addEventListener('click', note); window.addEventListener('cosparse', go, {once: true});"
+    script = f"{early} {go} if (window.cosparse) go(); else {{ {wait} }}"
     return gr.HTML(value, html_template=template, js_on_load=script, apply_default_css=False, **options)
 
 
@@ -68,12 +81,23 @@ IMAGES = ".png,.jpg,.jpeg,.tif,.tiff,.bmp,image/png,image/jpeg,image/tiff,image/
 
 
 def drop_box(
-    title: str, hint: str, limits: Limits, *, accept: str = IMAGES, many: bool = False, small: bool = False
+    title: str,
+    hint: str,
+    limits: Limits,
+    *,
+    accept: str = IMAGES,
+    many: bool = False,
+    small: bool = False,
+    main: bool = False,
 ) -> Any:
-    """A box to drop files into; its `upload` event brings the keys of what arrived."""
+    """A box to drop files into; its `upload` event brings the keys of what arrived.
+
+    The `main` one of a tab also gets what is dropped or pasted anywhere else on the page.
+    """
     ways = f'accept="{accept}" {"multiple" if many else ""} aria-label="{escape(title)}"'
     return scripted(
-        f'<label class="drop {"small" if small else ""}" data-limit="{limits.upload_bytes}">'
+        f'<label class="drop {"small" if small else ""}" {"data-main" if main else ""} '
+        f'data-limit="{limits.upload_bytes}">'
         f'<b>{escape(title)}</b><span>{escape(hint)}</span><input type="file" {ways}></label>'
         '<div class="drop-state" role="alert"></div>',
         "drop(element, props, trigger)",
@@ -96,10 +120,10 @@ def problem(error: Exception) -> str:
 
 
 def news(text: str, right: str = "", share: float | None = None) -> str:
-    """How things stand, with a bar while something runs."""
+    """How things stand, with a bar while something runs; the page's script has it read out, but for the bar."""
     bar = f'<progress class="bar" max="1" value="{share or 0:.3f}" aria-label="Progress"></progress>'
     return (
-        f'<div class="status" role="status"><div class="line"><span>{escape(text)}</span>'
+        f'<div class="status"><div class="line"><span>{escape(text)}</span>'
         f'<span class="quiet">{escape(right)}</span></div>{bar if share is not None else ""}</div>'
     )
 
@@ -108,6 +132,8 @@ def sentence(error: Exception) -> str:
     """What went wrong, for the person at the page. What nobody foresaw goes to the log, and only its kind is said."""
     if isinstance(error, Refused):
         return str(error)
+    if isinstance(error, TooLargeError):
+        return f"The machine has too little memory for this: {str(error).partition('; ')[0]}. Try a smaller picture."
     LOG.error("a handler failed", exc_info=error)
     if isinstance(error, MemoryError):
         return "The machine has not enough memory for this; try a smaller picture."

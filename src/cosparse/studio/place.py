@@ -42,13 +42,21 @@ class Place:
 
 def names(host: str, place: Place) -> frozenset[str] | None:
     """The names by which a browser may ask, or None if any will do, as for a server that others reach."""
-    try:
-        own = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        own = host == "localhost"
-    if not own or (place.path and not place.name):  # a proxy whose name we do not know
+    if not only_here(host) or (place.path and not place.name):  # a proxy whose name we do not know
         return None
     return frozenset(filter(None, {"127.0.0.1", "localhost", "::1", host, place.name}))
+
+
+def only_here(host: str) -> bool:
+    """Whether no other machine reaches an address to listen on.
+
+    >>> only_here("127.0.0.1"), only_here("::1"), only_here("0.0.0.0"), only_here("example.org")
+    (True, True, False, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def addresses(host: str, port: int, place: Place) -> list[str]:

@@ -29,10 +29,14 @@ class Closeness:
 
 @dataclass(frozen=True, eq=False)
 class PageResult:
-    """A repaired picture, and the energy as it fell, if there was one (of the brightness, where in colour)."""
+    """A repaired picture, and the energy as it fell, if there was one (of the brightness, where in colour).
+
+    `origins` are the row and column that each pixel of a wide hole was copied from, -1 elsewhere, if any were.
+    """
 
     picture: Picture
     energies: list[float]
+    origins: Array | None = None
 
 
 def check(source: Source, job: Job, limits: Limits) -> None:
@@ -42,10 +46,17 @@ def check(source: Source, job: Job, limits: Limits) -> None:
             raise Refused("Nothing is marked yet: paint over what should go, add a mask, or drop pixels to try it.")
         if job.missing.all():
             raise Refused("The whole picture is marked; leave some of it, or nothing is known to start from.")
+    if job.task.compressed and source.picture.jpeg is None:
+        raise Refused(
+            f"{source.name}: is not a JPEG as it was saved, and Deblock goes by the tables in the file; "
+            "open the JPEG itself, or save it as a coarse one to try it."
+        )
+    if job.factor % 1 and job.made_by == "gaussian":
+        raise Refused(f"Made small by a Gaussian: not {job.factor:g} times; choose Bicubic, or a whole factor.")
     height, width = source.shape
     if job.factor > 1 and height * width * job.factor**2 > limits.pixels:
         most = f"{limits.pixels / 1e6:.0f} million pixels"
-        raise Refused(f"{job.factor} times larger would be over {most}; choose a smaller factor or picture.")
+        raise Refused(f"{job.factor:g} times larger would be over {most}; choose a smaller factor or picture.")
     if job.blur is not None:
         job.blur.check(source.picture)
 
@@ -71,13 +82,17 @@ def _preview_reduction(source: Source, job: Job) -> int:
 def full(source: Source, job: Job, report: Report) -> PageResult:
     """The whole picture in its own type and range."""
     energies: list[float] = []
+    origins: Array | None = None
 
     def watch(progress: Progress) -> bool:
+        nonlocal origins
+        if progress.filling is not None:
+            origins = progress.filling.origins
         if progress.plane == 0 and not progress.second_pass and not math.isnan(progress.energy):
             energies.append(progress.energy)
         return report(progress)
 
-    return PageResult(_run(job, source.picture, watch), energies)
+    return PageResult(_run(job, source.picture, watch), energies, origins)
 
 
 def closeness(source: Source, job: Job, found: Picture) -> tuple[Closeness, Closeness] | None:
@@ -104,6 +119,7 @@ def _run(job: Job, picture: Picture, report: Report, reduction: int = 1, **more:
     asked = {"mask": job.missing, "kernel": kernel, "factor": job.factor if job.factor > 1 else None}
     more |= {name: value for name, value in asked.items() if value is not None}
     luma, chroma = job.strengths
-    more |= {"noise": job.noise.scaled(picture.data_range / 255.0), "luma": luma, "chroma": chroma}
-    more |= {"operator": job.operator, "quality": job.quality}
+    if not job.task.compressed:
+        more["noise"] = job.noise.scaled(picture.data_range / 255.0)
+    more |= {"luma": luma, "chroma": chroma, "operator": job.operator, "quality": job.quality, **job.options}
     return repair(picture, job.task.name, callback=report, **more).picture

@@ -31,24 +31,24 @@ def add_routes(app: FastAPI, visitors: Visitors) -> None:
         if room <= 0 or int(request.headers.get("content-length", 0)) > room:
             return JSONResponse({"error": too_large}, 413)
         path = visitors.folder / secrets.token_hex(16)
-        size, whole = 0, False
+        key = ""
         try:
             with path.open("xb") as target:
                 async for chunk in request.stream():
-                    size += len(chunk)
-                    if size > room:
+                    if not visitors.arrive(token, path, len(chunk)):
                         return JSONResponse({"error": too_large}, 413)
                     target.write(chunk)
-            whole = True
+            key = visitors.receive(token, File(path, name))
         finally:
-            if not whole:
+            visitors.arrived(path)
+            if not key:
                 path.unlink(missing_ok=True)
-        return JSONResponse({"key": visitors.receive(token, File(path, name))})
+        return JSONResponse({"key": key})
 
     @app.get("/view/{key}/{name}")
     def view(request: Request, key: str, name: str) -> Response:
         file = visitors.file(request.scope["visitor"], key)
-        if file is None or not file.path.exists():
+        if file is None or not file.there():
             return JSONResponse({"error": "no such file, or not yours"}, 404)
         headers = {"cache-control": "private, no-store"}
         return FileResponse(file.path, filename=file.name, content_disposition_type="inline", headers=headers)

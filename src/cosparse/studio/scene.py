@@ -3,41 +3,94 @@
 from __future__ import annotations
 
 import time
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from cosparse.io.picture import Picture
 from cosparse.reconstruction import Progress
 from cosparse.reconstruction.request import Task
+from cosparse.reconstruction.start import enlarged_side
+from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import chart
-from cosparse.studio.page_pictures import Array, Source, reduction, write_view
+from cosparse.studio.history import History, Step
+from cosparse.studio.page_pictures import (
+    FORMATS,
+    Array,
+    Source,
+    lost,
+    own_format,
+    reduction,
+    write_download,
+    write_view,
+)
 from cosparse.studio.page_tasks import Blur, Job
 from cosparse.studio.parts import news
-from cosparse.studio.repair_job import Closeness
-from cosparse.studio.session import Session, Shown
+from cosparse.studio.session import Session
 from cosparse.studio.work import Run, remaining, seconds
 
-
-def staged(session: Session, task: Task, **more: str) -> Shown:
-    """What the browser is told: the picture, and with `after` its repair."""
-    return {"after": None, "mask": None, **session.shown, "paint": task.masks, "stage": "", **more}
+Shown = dict[str, Any]  # what a part of the page is told: addresses, sizes, words
 
 
-def published(session: Session, slot: str, work: Array) -> str:
+def staged(session: Session, task: Task, preview: str | None = None, factor: float = 1) -> Shown | None:
+    """What the browser is told: the picture, and its repair or a `preview` of it, `factor` times enlarged."""
+    step = session.history.current
+    if step is None:
+        return None
+    done, source = step.done, step.source
+    if preview is None and done:
+        factor = done.job.factor
+    word = task.word if preview else done.job.task.word if done else ""
+    return {
+        **extent(session, source, factor),
+        "before": step.view,
+        "after": preview or (done.view if done else None),
+        "stage": "preview" if preview else "full" if done else "",
+        "origins": done.origins if done and not preview else None,
+        "step": step.number,
+        "root": f"{session.history.name} {step.root}",
+        "paint": task.masks,
+        "was": source.damage.words if source.damage else step.after or "as it was opened",
+        "became": f"{word}, preview" if preview else word,
+        "mask": session.overlay and list(session.overlay),
+        "spent": step.number if step.after == TASKS["inpaint"].word else 0,
+    }
+
+
+def published(session: Session, slot: str, work: Array, keep: int = 2) -> str:
     """The address of a picture, given on 0..255, as the stage shows it."""
-    return session.publish(slot, f"{slot}.png", lambda path: write_view(path, work, session.limits))
+    return session.publish(slot, f"{slot}.png", lambda path: write_view(path, work, session.limits), keep=keep)
 
 
-def extent(session: Session, source: Source, factor: int = 1) -> Shown:
+def extent(session: Session, source: Source, factor: float = 1) -> Shown:
     """The size of the picture on the stage, `factor` times enlarged, and a line about it."""
     height, width = source.shape
-    smaller = reduction(height * width * factor**2, session.limits.view_pixels)
+    tall, wide = (enlarged_side(side, factor) for side in source.shape)
+    smaller = reduction(tall * wide, session.limits.view_pixels)
     depth = {"u1": "8 bit", "u2": "16 bit"}.get(source.picture.pixels.dtype.str[1:], "float")
     colour = "colour" if source.picture.channel_axis is not None else "grey"
     shown = " · shown smaller here, the download is whole" if smaller > 1 else ""
     damage = f" · {source.damage.words}" if source.damage else ""
     note = f"{source.name} · {width} × {height} · {colour} · {depth}{shown}{damage}"
-    return {"width": -(-width * factor // smaller), "height": -(-height * factor // smaller), "note": note}
+    return {"width": -(-wide // smaller), "height": -(-tall // smaller), "note": note}
+
+
+def steps(history: History) -> Shown:
+    """All steps, for the list of them; those that were only gone on from stand in it while they are on the stage."""
+    items = [
+        {"number": step.number, "words": step.words, "image": step.thumbnail, "current": step.number == history.at}
+        for step in history.steps
+        if not step.after or step.done or step.number == history.at
+    ]
+    return {"items": items}
+
+
+def done_words(job: Job) -> str:
+    """What was done, for the list of steps."""
+    more = f" x{job.factor:g}" if job.factor > 1 else ""
+    if job.options.get("seed"):
+        more += f", attempt {job.options['seed'] + 1}"
+    return f"{job.task.word}{more}"
 
 
 def kernel_picture(blur: Blur) -> str:
@@ -67,12 +120,13 @@ def stopped(session: Session, run: Run, at: Progress | None) -> str:
     return news(f"Stopped{where}: a repair may take {most}. Try a smaller picture or a faster quality.")
 
 
-def figures(job: Job, found: Picture, near: tuple[Closeness, Closeness] | None, address: str, name: str) -> str:
-    """How near to the truth, where that is known, and the download."""
-    height, width = found.pixels.shape[:2]
+def figures(session: Session, step: Step) -> str:
+    """How near to the truth, where that is known, and the downloads of what was repaired."""
+    if step.done is None and not step.after:
+        return ""
     cells = []
-    if near is not None:
-        (before, after), was = near, "bicubic" if job.factor > 1 else "before"
+    if step.done and step.done.near:
+        (before, after), was = step.done.near, "bicubic" if step.done.job.factor > 1 else "before"
         cells = [
             (f"PSNR {was}", f"{before.db:.2f} dB", ""),
             ("PSNR after", f"{after.db:.2f} dB", "good"),
@@ -80,4 +134,19 @@ def figures(job: Job, found: Picture, near: tuple[Closeness, Closeness] | None, 
             (f"SSIM {was}", f"{before.ssim:.3f}", ""),
             ("SSIM after", f"{after.ssim:.3f}", "good"),
         ]
-    return chart.figures(cells, f"Download PNG<small>{width} × {height}</small>", address, name)
+    return chart.figures(cells, downloads(session, step))
+
+
+def downloads(session: Session, step: Step) -> str:
+    """Links to what was reached, in every format; written when they are followed."""
+    picture = step.picture
+    height, width = picture.pixels.shape[:2]
+    first = own_format(picture)
+    links = ""
+    for ending in sorted(FORMATS, key=lambda one: one != first):
+        name, left_out = f"{step.name}.{ending}", lost(picture, ending)
+        write = partial(write_download, picture=picture, ending=ending)
+        address = session.publish(f"download {ending}", name, write, later=True)
+        said = f"Download {FORMATS[ending]}<small>{width} × {height}</small>" if ending == first else FORMATS[ending]
+        links += chart.download(said, address, name, "download" if ending == first else "format", left_out)
+    return f'<div class="downloads">{links}</div>'

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import socket
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import gradio as gr
 import numpy as np
@@ -17,6 +16,8 @@ from fastapi import FastAPI
 
 import cosparse
 from cosparse.studio.guard import Guard
+from cosparse.studio.key import Key, chosen_token
+from cosparse.studio.leftovers import own_folder
 from cosparse.studio.limits import Limits
 from cosparse.studio.log import logging_to
 from cosparse.studio.parts import Studio
@@ -36,7 +37,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def web_server(visitors: Visitors, *, host: str, port: int, place: Place) -> Server:
+def web_server(visitors: Visitors, *, host: str, port: int, place: Place, token: str | None = None) -> Server:
     """Own addresses first, then Gradio's page, all behind the guard. Ends within moments, whoever is connected."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, visitors)
@@ -47,12 +48,18 @@ def web_server(visitors: Visitors, *, host: str, port: int, place: Place) -> Ser
         head=HEAD, root_path=f"{place.origin}{place.path}",
     )  # fmt: skip
     # Cookies do not tell ports apart; another server on this machine must not overwrite ours.
-    guard: Any = Guard(app, visitors, f"cosparse-{port}", names(host, place), place)
+    key = None if token is None else Key(token, port, place)
+    guard: Any = Guard(app, visitors, f"cosparse-{port}", names(host, place), place, key)
     config = uvicorn.Config(
         guard, log_config=None, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=5,
-        server_header=False, ws="none",
+        server_header=False, ws="none", limit_concurrency=visitors.limits.connections,
     )  # fmt: skip
     return Server(config)
+
+
+def _say(line: str) -> None:
+    """Print at once: into a pipe or a log too, where the line would else wait for more until the end."""
+    print(line, flush=True)  # noqa: T201
 
 
 def serve(
@@ -63,14 +70,16 @@ def serve(
     limits: Limits | None = None,
     place: Place | None = None,
     log: str | None = None,
-    tell: Callable[[str], object] = print,
+    token: str | None = None,
+    tell: Callable[[str], object] = _say,
 ) -> None:
     """Run the web page until Ctrl-C.
 
     Parameters
     ----------
     host : str
-        The address to listen on. Only this machine can reach 127.0.0.1; anything else opens the page to others.
+        The address to listen on. Only this machine can reach 127.0.0.1; anything else opens the page to others, and
+        demands a `token`.
     port : int
         0 takes any free one.
     browser : bool
@@ -81,17 +90,22 @@ def serve(
         Where a proxy shows the page.
     log : str, optional
         A file that gets one line a request, and errors with their tracebacks; "-" is standard output.
+    token : str, optional
+        What visitors must bring, once: a word of 12 characters or more, "auto" for one that is made up and told with
+        the address, "none" where something else keeps strangers out.
     tell : callable
         Called once with the line that says where the page is.
     """
-    place = place or Place()
+    place, token = place or Place(), chosen_token(token, host)
     listening = listen(host, port)
     port = listening.getsockname()[1]
-    with listening, logging_to(log), tempfile.TemporaryDirectory(prefix="cosparse-studio-") as folder:
-        visitors = Visitors(Path(folder), limits or Limits())
-        server = web_server(visitors, host=host, port=port, place=place)
+    with listening, logging_to(log), own_folder() as folder:
+        visitors = Visitors(folder, limits or Limits())
+        server = web_server(visitors, host=host, port=port, place=place, token=token)
         threading.Thread(target=_warm_up, name="cosparse-warm-up", daemon=True).start()
-        known = addresses(host, port, place)
+        known = [
+            one if token is None else f"{one.rstrip('/')}/?token={quote(token)}" for one in addresses(host, port, place)
+        ]
         if browser:
             webbrowser.open(known[0])  # the socket listens already; the answer comes once the server runs
         tell(f"cosparse studio: {' or '.join(known)}  (Ctrl-C ends it)")

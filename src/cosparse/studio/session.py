@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -16,21 +17,34 @@ from numpy.typing import NDArray
 
 from cosparse.noise import Map
 from cosparse.operator import AnalysisOperator, load_operator, shipped_operators
+from cosparse.studio.history import History
 from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.noise_seen import Estimate
 from cosparse.studio.page_pictures import Source
 from cosparse.studio.repair_job import PageResult
 from cosparse.studio.work import Run
 
-Shown = dict[str, str | int | None]  # what the stage is told: addresses, sizes, a note
+Write = Callable[[Path], object]
+MASKS = 12  # pictures of masks that a page keeps, as one may undo and redo them
+# What a page holds that the same page, loaded again, gets.
+INHERITED = (
+    "folder", "history", "noise_map", "overlay", "seed", "settings", "batch", "operators", "training", "_files",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class File:
-    """One on disk that only its owner may fetch."""
+    """One on disk that only its owner may fetch; with `write` it is written when that happens first."""
 
     path: Path
     name: str
+    write: Write | None = None
+
+    def there(self) -> bool:
+        """Whether it can be read now."""
+        if self.write is not None and not self.path.exists() and self.path.parent.exists():
+            self.write(self.path)
+        return self.path.exists()
 
 
 @dataclass
@@ -40,18 +54,39 @@ class Session:
     folder: Path
     limits: Limits
     visitor: str = ""
-    source: Source | None = None
-    result: PageResult | None = None
-    estimate: Estimate | None = None  # of the source's noise
+    history: History = field(init=False)
     noise_map: Map | None = None  # on 0..255, as it was dropped
-    shown: Shown = field(default_factory=dict)
+    seed: int = 0  # of what is copied into wide holes; another gives another attempt
+    overlay: tuple[int, str] | None = None  # a mask to lay over the picture: its number and address
+    settings: tuple[Any, ...] = ()  # of the tab Repair, as they were when they were last used
+    batch: list[File] = field(default_factory=list)  # pictures to repair in one go
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
     training: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
     open: int = 0
     closed: bool = False
     seen: float = field(default_factory=time.monotonic)
+    turn: threading.Lock = field(default_factory=threading.Lock)  # held by what answers an event of this page
+    claim: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # by which a reloaded page asks for all this
     _files: dict[str, list[tuple[str, File]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.history = History(self.limits.history_bytes)
+
+    @property
+    def source(self) -> Source | None:
+        """The picture on the stage, as it is to be repaired."""
+        return self.history.current.source if self.history.current else None
+
+    @property
+    def result(self) -> PageResult | None:
+        """Its repair, if there is one."""
+        return self.history.current.done.result if self.history.current and self.history.current.done else None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What noise the picture on the stage has."""
+        return self.history.current.estimate if self.history.current else None
 
     def chosen(self) -> Source:
         """The page's picture."""
@@ -78,24 +113,53 @@ class Session:
         for run in list(self.runs.values()):
             run.cancel()
 
-    def publish(self, slot: str, name: str, write: Callable[[Path], object]) -> str:
-        """Put a file where its owner can fetch it, and return its address.
+    def leave(self) -> None:
+        """A connection of the page ended. Without any it is closed: what it holds is kept for a while from now on."""
+        self.open, self.seen = self.open - 1, time.monotonic()
+        if self.open == 0:
+            self.stop()
 
-        Each slot keeps this file and the one before, which the browser may still be loading.
+    def publish(self, slot: str, name: str, write: Write, *, keep: int = 2, later: bool = False) -> str:
+        """Put a file where its owner can fetch it, and return its address; `later` writes it only then.
+
+        Each slot keeps some files: this one and, unless told otherwise, the one before, which the browser may still
+        be loading.
         """
         key = secrets.token_urlsafe(24)
         path = self.folder / f"{key}{Path(name).suffix}"
         if not self.closed:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write(path)
+            if not later:
+                write(path)
         if self.closed:  # perhaps meanwhile, by another thread, and the folder was made again
             shutil.rmtree(self.folder, ignore_errors=True)
             raise Refused("This page was closed.")
         kept = self._files.setdefault(slot, [])
-        kept.append((key, File(path, name)))
-        while len(kept) > 2:
+        kept.append((key, File(path, name, write if later else None)))
+        while len(kept) > keep:
             kept.pop(0)[1].path.unlink(missing_ok=True)
         return f"view/{key}/{quote(name)}"
+
+    def forget(self, addresses: set[str]) -> None:
+        """Delete published files."""
+        keys = {address.split("/")[1] for address in addresses}
+        for kept in self._files.values():
+            for pair in [pair for pair in kept if pair[0] in keys]:
+                kept.remove(pair)
+                pair[1].path.unlink(missing_ok=True)
+
+    def lay_over(self, write: Write) -> None:
+        """A mask, drawn by `write`, that the stage is to lay over the picture."""
+        number = self.overlay[0] + 1 if self.overlay else 1
+        self.overlay = number, self.publish("mask", "mask.png", write, keep=MASKS)
+
+    def inherit(self, other: Session) -> None:
+        """Take all that another page held, which then is closed."""
+        for name in INHERITED:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            setattr(self, name, theirs)
+            setattr(other, name, mine)
+        other.close()
 
     def file(self, key: str) -> File | None:
         """What was published under this key."""
@@ -126,7 +190,9 @@ class Session:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._files.clear()
-        self.source = self.result = self.estimate = self.noise_map = None
+        self.history = History(self.limits.history_bytes)
+        self.noise_map = self.overlay = None
+        self.settings, self.batch = (), []
         self.operators.clear()
         self.training.clear()
 
@@ -145,6 +211,7 @@ class Visitors:
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
         self._all: dict[str, Visitor] = {}
+        self._arriving: dict[Path, tuple[str, int]] = {}  # uploads that are not whole: whose, and how many bytes so far
         self._lock = threading.RLock()
 
     def session(self, token: str, page: str) -> Session:
@@ -161,6 +228,20 @@ class Visitors:
             session.seen = time.monotonic()
             return session
 
+    def inherit(self, session: Session, claim: str) -> bool:
+        """Give a page what the same visitor's closed page of this claim held; says whether to ask again soon.
+
+        A page that is loaded again may ask before it is seen that it was closed.
+        """
+        with self._lock:
+            own = self._all.get(session.visitor, Visitor()).sessions
+            for page, other in own.items():
+                if other is not session and secrets.compare_digest(other.claim.encode(), claim.encode()):
+                    if not other.open:
+                        session.inherit(own.pop(page))
+                    return bool(other.open)
+            return False
+
     def start(self, session: Session, kind: str) -> Run:
         """A run of this page, if there is room to wait for its turn."""
         with self._lock:
@@ -176,13 +257,35 @@ class Visitors:
             return sum(len(one.sessions) for one in self._all.values()) >= self.limits.pages
 
     def room(self, token: str) -> int:
-        """How many bytes this visitor may still upload; -1 if too many files wait already."""
+        """How many bytes this visitor may still upload; -1 if too many files wait already or are on their way."""
         with self._lock:
-            waiting = list(self._all.get(token, Visitor()).inbox.values())
-        if len(waiting) >= self.limits.waiting_files:
-            return -1
-        used = sum(file.path.stat().st_size for file in waiting if file.path.exists())
-        return min(self.limits.upload_bytes, self.limits.waiting_bytes - used)
+            waiting = len(self._all.get(token, Visitor()).inbox)
+            waiting += sum(one == token for one, _ in self._arriving.values())
+            return -1 if waiting >= self.limits.waiting_files else self._left(token)
+
+    def _left(self, token: str) -> int:
+        """Bytes that this visitor may still bring, beside what all of them have brought or are bringing."""
+        used = {one: sum(_bytes_of(file.path) for file in whose.inbox.values()) for one, whose in self._all.items()}
+        for one, count in self._arriving.values():
+            used[one] = used.get(one, 0) + count
+        own, everyone = self.limits.waiting_bytes - used.get(token, 0), self.limits.arriving_bytes - sum(used.values())
+        return min(self.limits.upload_bytes, own, everyone)
+
+    def arrive(self, token: str, path: Path, count: int) -> bool:
+        """So many more bytes of an upload are here; whether there is room for them, beside all that arrives with it."""
+        with self._lock:
+            if path not in self._arriving and self.room(token) < 0:
+                return False
+            so_far = self._arriving.get(path, (token, 0))[1]
+            if so_far + count > self.limits.upload_bytes or count > self._left(token):
+                return False
+            self._arriving[path] = token, so_far + count
+            return True
+
+    def arrived(self, path: Path) -> None:
+        """An upload is whole, or given up."""
+        with self._lock:
+            self._arriving.pop(path, None)
 
     def receive(self, token: str, file: File) -> str:
         """Keep an upload; returns the key that :meth:`take` asks for."""
@@ -219,3 +322,11 @@ class Visitors:
                     for file in visitor.inbox.values():
                         file.path.unlink(missing_ok=True)
                     del self._all[token]
+
+
+def _bytes_of(path: Path) -> int:
+    """Of a file, which may be gone by now."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

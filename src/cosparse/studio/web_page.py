@@ -14,10 +14,13 @@ from cosparse.studio.repair_tab import RepairTab
 # Fonts that are on the machine: nothing is fetched from elsewhere.
 FONT = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
 MONO = ["ui-monospace", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace"]
+SCRIPTS = ("studio", "dom", "drop", "gestures", "lists", "manners", "painting", "stage", "view")
 HEAD = (
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
     '<link rel="icon" href="studio/icon.svg" type="image/svg+xml">'
-    '<link rel="stylesheet" href="studio/studio.css"><script src="studio/studio.js"></script>'
+    '<link rel="stylesheet" href="studio/studio.css">'
+    + "".join(f'<link rel="modulepreload" href="studio/{name}.js">' for name in SCRIPTS)  # all at once
+    + '<script type="module" src="studio/studio.js"></script>'
 )
 
 
@@ -64,6 +67,7 @@ def build(studio: Studio) -> Any:
                 inside = InsideTab(studio, inside_tab)
         with learn_tab:
             LearnTab(studio, repair.operator, inside.operator, tabs)
+        repair.connect_reload(page)
         page.unload(lambda: None)  # makes the browser keep a connection, by which the guard sees when it closes
     # Runs have a limit of their own, which says so. This one must leave room for the short questions of every page.
     page.queue(max_size=studio.limits.queue + 4 * studio.limits.pages, api_open=False)

@@ -83,18 +83,25 @@ def watched(
 def seconds(number: float) -> str:
     """As people say it.
 
-    >>> seconds(0.4), seconds(75)
-    ('less than a second', '1 min 15 s')
+    >>> seconds(0.4), seconds(59.7), seconds(75), seconds(119.7)
+    ('less than a second', '1 min', '1 min 15 s', '2 min')
     """
+    whole = round(number)
     if number < 1:
         return "less than a second"
-    return f"{number:.0f} s" if number < 60 else f"{number // 60:.0f} min {number % 60:.0f} s"
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
 
 
 def remaining(number: float) -> str:
-    """Seconds that something will still take.
+    """Seconds that something will still take, as far as one can know.
 
-    >>> remaining(0.4), remaining(75)
-    ('less than a second left', 'about 1 min 15 s left')
+    >>> remaining(0.4), remaining(7.2), remaining(38.0), remaining(75.0)
+    ('almost done', 'about 7 s left', 'about 40 s left', 'about 1 min left')
     """
-    return f"{'about ' if number >= 1 else ''}{seconds(number)} left"
+    if number < 1.5:
+        return "almost done"
+    if number < 57.5:
+        return f"about {round(number) if number < 20 else 5 * round(number / 5)} s left"
+    return f"about {max(1, round(number / 60))} min left"
