@@ -199,6 +199,15 @@ def test_garbage_is_refused_and_kept(small_patches, half, blob):
     assert half.read_bytes() == blob  # it may be someone's file
 
 
+def test_a_damaged_state_is_refused(small_patches, half):
+    """One bit of its numbers: safetensors would read it, and the run would go on from where it never was."""
+    blob = bytearray(half.read_bytes())
+    blob[-9] ^= 1
+    half.write_bytes(blob)
+    with pytest.raises(ValueError, match="checkpoint: .*run is not a checkpoint .*damaged"):
+        learn_operator(small_patches, checkpoint=half, **ARGUMENTS)
+
+
 def test_an_operator_is_no_checkpoint(small_patches, tmp_path):
     AnalysisOperator.dct(4).save(tmp_path / "run")
     with pytest.raises(ValueError, match="is not a checkpoint .*cosparse-operator"):

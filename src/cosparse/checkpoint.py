@@ -19,12 +19,13 @@ from typing import Any, Generic, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.identity import described, differing
-from cosparse.io.atomic import replacing
+from cosparse.identity import described, differing, digest
+from cosparse.io.disk import save_file, shown_name
+from cosparse.io.tensors import packed
 
 log = logging.getLogger(__name__)
 
-FORMAT = "cosparse-checkpoint-2"
+FORMAT = "cosparse-checkpoint-3"
 SECONDS = 5.0  # between two writes of a run that goes on
 
 Arrays = dict[str, NDArray[Any]]
@@ -40,7 +41,8 @@ class Resumable(Generic[S]):
 
     It begins with the state in the file `path`, of the dataclass `kind`, or where there is no file with what `begin`
     gives. `asked` says what the run is of (see :func:`cosparse.identity.described`): the file of another is refused.
-    `unit` is the field that counts how far the run is. The file is written every few seconds, at the end and on Ctrl-C.
+    `unit` is the field that counts how far the run is. The file is written every few seconds, at the end, on Ctrl-C and
+    where the program is told to end (`SystemExit`).
     """
 
     def __init__(
@@ -69,10 +71,10 @@ class Resumable(Generic[S]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self.path is None or not isinstance(error, KeyboardInterrupt | None):
+        if self.path is None or not isinstance(error, KeyboardInterrupt | SystemExit | None):
             return
         self._write()
-        if error is not None:
+        if isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt(
                 f"stopped at {self._where()}; {self.path} keeps the state, the same call continues from it"
             ) from None
@@ -81,15 +83,13 @@ class Resumable(Generic[S]):
         return f"{self.unit} {getattr(self.state, self.unit)}"
 
     def _write(self) -> None:
-        from safetensors.numpy import save
-
         self._written = time.monotonic()
         if self.path is None:
             return
         arrays, numbers = _packed(self.state)
         metadata = {"format": FORMAT, "settings": json.dumps(self.asked, sort_keys=True), "state": json.dumps(numbers)}
-        with replacing(self.path) as temporary:
-            temporary.write_bytes(save(arrays, metadata))
+        metadata["digest"] = _digest(arrays, metadata)
+        save_file(self.path, packed(arrays, metadata), f"checkpoint: {shown_name(self.path)}")
 
 
 def _read(path: Path, kind: type[S], asked: Mapping[str, Any]) -> S | None:
@@ -107,16 +107,24 @@ def _read(path: Path, kind: type[S], asked: Mapping[str, Any]) -> S | None:
             metadata = file.metadata() or {}
             if metadata.get("format") != FORMAT:
                 raise ValueError(f"its format is {metadata.get('format')!r}, expected {FORMAT!r}")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if metadata.pop("digest", None) != _digest(arrays, metadata):
+                raise ValueError("it is damaged: its numbers are not those that were written")
             others = differing(json.loads(metadata["settings"]), asked)
             if not others:
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
                 return _unpacked(kind, arrays, json.loads(metadata["state"]))
-    except (SafetensorError, ValueError, KeyError, TypeError) as problem:
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise ValueError(f"checkpoint: {path} is not a checkpoint ({problem})") from problem
     raise ValueError(
         f"checkpoint: {path} belongs to another run; it differs in {', '.join(others)}. "
         "Remove the file to start anew, or give the arguments it was made with"
     )
+
+
+def _digest(arrays: Arrays, metadata: Mapping[str, str]) -> str:
+    """By which a state is known that was damaged on the disk: a run must not go on from one it was never in."""
+    names = sorted(arrays)
+    return digest([arrays[name] for name in names], json.dumps([names, metadata], sort_keys=True))
 
 
 def _packed(state: object) -> tuple[Arrays, dict[str, Any]]:

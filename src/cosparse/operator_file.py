@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cosparse.io.atomic import replacing
+from cosparse.io.disk import save_file, shown_name
+from cosparse.io.tensors import packed
 from cosparse.penalty import Penalty
 from cosparse.trained_steps import LARGE, TrainedSteps, in_bytes, of_bytes
 
@@ -18,18 +19,19 @@ if TYPE_CHECKING:
     from cosparse.operator import AnalysisOperator
 
 FORMAT = "cosparse-operator-1"
+HEADER = 4 << 20  # bytes: far more than any provenance needs
+LARGEST = 1e4  # number of an operator; those that are shipped have none over 400
 UNIT = ".unit"  # beside an array in bytes
 
 
 def write(operator: AnalysisOperator, path: str | os.PathLike[str]) -> None:
     """Write the operator, whole or not at all; arrays of trained steps by their task and name ("denoise.atoms")."""
-    from safetensors.numpy import save
-
     metadata = {
         "format": FORMAT,
         "patch_shape": json.dumps(operator.patch_shape),
         "provenance": json.dumps(dict(operator.provenance), sort_keys=True),
         **operator.penalty.to_metadata(),
+        "digest": operator.digest(),
     }
     arrays = {"matrix": _halved(operator.matrix), "weights": operator.weights, "scale": operator.scale}
     if operator.exponents is not None:
@@ -37,11 +39,12 @@ def write(operator: AnalysisOperator, path: str | os.PathLike[str]) -> None:
     for task, steps in operator.steps.items():
         arrays |= _stored(task, steps)
     if operator.steps:
-        numbers = {task: {"stride": one.stride, "sigma": one.sigma} for task, one in operator.steps.items()}
+        numbers = {
+            task: {"stride": one.stride, "sigma": one.sigma} | ({"planes": one.planes} if one.planes > 1 else {})
+            for task, one in operator.steps.items()
+        }
         metadata["steps"] = json.dumps(numbers, sort_keys=True)
-    blob = save(arrays, metadata)
-    with replacing(path) as temporary:
-        temporary.write_bytes(blob)
+    save_file(Path(path), packed(arrays, metadata), shown_name(path))
 
 
 def read(kind: type[AnalysisOperator], path: Path) -> AnalysisOperator:
@@ -53,12 +56,17 @@ def read(kind: type[AnalysisOperator], path: Path) -> AnalysisOperator:
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such operator file")
     try:
+        with path.open("rb") as start:
+            header = int.from_bytes(start.read(8), "little")
+        if header > HEADER:
+            raise ValueError(f"its header claims {header} bytes, and none has over {HEADER}")
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != FORMAT:
                 raise ValueError(f"its format is {metadata.get('format')!r}, this version reads {FORMAT!r}")
             height, width = json.loads(metadata["patch_shape"])
-            return kind(
+            _check_types(file)
+            found = kind(
                 file.get_tensor("matrix"),
                 (height, width),
                 Penalty.from_metadata(metadata),
@@ -69,8 +77,37 @@ def read(kind: type[AnalysisOperator], path: Path) -> AnalysisOperator:
                     task: _steps(file, task, **rest) for task, rest in json.loads(metadata.get("steps", "{}")).items()
                 },
             )
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as problem:
+            # Files of earlier versions do not say it.
+            if metadata.get("digest", found.digest()) != found.digest():
+                raise ValueError("it is damaged: its numbers are not those that were saved; copy it again")
+            _check_sizes(found)
+            return found
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         raise ValueError(f"{path}: not a cosparse operator file ({problem})") from problem
+
+
+def _check_types(file: Any) -> None:
+    """Refuse numbers of types that are never written, whatever they would be read as; bytes need a unit."""
+    names = set(file.keys())
+    for name in names:
+        kind = file.get_slice(name).get_dtype()
+        if kind not in ("F16", "F32") and not (kind == "I8" and name + UNIT in names):
+            raise ValueError(f"{name} is {kind}, where numbers are F32 or F16")
+
+
+def _check_sizes(operator: AnalysisOperator) -> None:
+    """Refuse numbers that no operator has, and that would leave the range of single precision in a repair."""
+    arrays = {"matrix": operator.matrix, "scale": operator.scale, "exponents": operator.exponents}
+    for task, steps in operator.steps.items():
+        arrays |= {f"{task}.{name}": array for name, array in steps.arrays().items()}
+    for name, array in arrays.items():
+        if array is not None and np.abs(array).max() > LARGEST:
+            raise ValueError(f"{name} holds {np.abs(array).max():g}, and no operator has over {LARGEST:g}")
+    heaviness = float((operator.weights[:, None] * operator.atoms.astype(float) ** 2).sum())
+    if not 1e-12 < heaviness < 1e12:
+        raise ValueError(f"weights: atoms weigh {heaviness:g} together; they are all but silent, or drown everything")
+    if not 1e-12 < operator.penalty.nu < 1e12:
+        raise ValueError(f"penalty: nu is {operator.penalty.nu:g}, which no operator has")
 
 
 def _halved(array: NDArray[Any]) -> NDArray[Any]:
@@ -92,7 +129,7 @@ def _stored(task: str, steps: TrainedSteps) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _steps(file: Any, task: str, stride: int, sigma: tuple[float, float]) -> TrainedSteps:
+def _steps(file: Any, task: str, stride: int, sigma: tuple[float, float], planes: int = 1) -> TrainedSteps:
     there = {
         name.removeprefix(f"{task}."): file.get_tensor(name)
         for name in file.keys()  # noqa: SIM118
@@ -100,4 +137,4 @@ def _steps(file: Any, task: str, stride: int, sigma: tuple[float, float]) -> Tra
     }
     units = {name: there.pop(name + UNIT) for name in LARGE if name + UNIT in there}
     arrays = {name: of_bytes(name, array, units[name]) if name in units else array for name, array in there.items()}
-    return TrainedSteps(stride=stride, sigma=sigma, **arrays)
+    return TrainedSteps(stride=stride, sigma=sigma, planes=planes, **arrays)

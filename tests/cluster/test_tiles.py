@@ -118,6 +118,36 @@ def test_tiles_of_upscaling_look_at_the_same_phases(scene, factor, kernel):
 
 
 @pytest.mark.slow
+def test_tiles_of_noisy_pixels_are_filled_and_then_denoised(scene):
+    """By the energy's common steps, then by trained ones, each of which looks further; in this process."""
+    gaps = np.random.default_rng(1).random(scene.shape) < 0.3
+    pixels, options = (noisy(scene, 15.0) / 255).astype(np.float32), {"sigma": 15 / 255, "quality": "fast"}
+    work, request = assign("inpaint", options, True, Layout((), pixels.shape), pixels.dtype)
+    grid, found = divided(work, request, pixels.shape, 96, 96), examine(work, pixels, gaps, alone=False)
+    whole = cosparse.inpaint(pixels, gaps, **options)
+    result = np.zeros_like(whole)
+    for cell in grid.cells:
+        part = grid.region(cell)
+        result[grid.target(cell)] = repair_tile((work, grid, found), pixels[part], gaps[part], cell)
+    assert found.steps and len(grid.cells) > 1 and rms(result, whole, 1 / 255) < 0.05
+
+
+@pytest.mark.slow
+def test_tiles_take_the_same_steps_in_every_round(scene):
+    """In which noise that neighbours share is taken away; in this process."""
+    noise = cosparse.Correlated(15.0, kernel=np.ones((1, 9)))
+    pixels = noise.sample(scene[:88], 0).astype(np.float32)
+    options = {"noise": noise, "quality": "fast", "data_range": 255.0, "grouping": False}
+    work, request = assign("denoise", options, False, Layout((), pixels.shape), pixels.dtype)
+    grid, found = divided(work, request, pixels.shape, 96, None), examine(work, pixels, None, alone=False)
+    whole = cosparse.denoise(pixels, **options)
+    result = np.zeros_like(whole)
+    for cell in grid.cells:
+        result[grid.target(cell)] = repair_tile((work, grid, found), pixels[grid.region(cell)], None, cell)
+    assert len(grid.cells) > 1 and rms(result, whole) < 0.05
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "sigma"), [("denoise", 50.0), ("inpaint", 0.0)])
 def test_tiles_move_in_the_same_coordinates(scene, task, sigma):
     """Whitened by filters that do not depend on the picture, nor on the part of it; in this process."""

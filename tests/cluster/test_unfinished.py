@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import zarr
 
 from cosparse import cluster
+from cosparse.cluster import unfinished
 from cosparse.cluster.large_picture import TiledRepair
 from cosparse.cluster.unfinished import Unfinished, check_target
 
@@ -120,5 +123,57 @@ def test_marks_of_tiles_that_are_gone_do_not_count(tmp_path):
     part.create(shape=(4, 4), chunks=(4, 4), dtype="u1")
     assert part.done() == set() and not list((part.folder / "done").iterdir())
     (part.folder / "done" / "0.0.0").touch()
+    half = part.store / "c" / "0" / "0.1234.partial"
+    half.parent.mkdir(parents=True, exist_ok=True)
+    half.write_bytes(b"what zarr was writing when it was killed")
     part.create(shape=(4, 4), chunks=(4, 4), dtype="u1")  # there already
+    assert not half.exists()
     assert part.done() == {"0.0.0"}
+
+
+def test_a_run_killed_as_it_began_is_taken_up(tmp_path):
+    """Its record was written, and the folders beside it not yet."""
+    part = Unfinished(tmp_path / "out.zarr")
+    part.begin({"task": "denoise"}, force=False)
+    for name in ("done", "pages"):
+        (part.folder / name).rmdir()
+    part.begin({"task": "denoise"}, force=False)
+    part.create(shape=(4, 4), chunks=(4, 4), dtype="u1")
+    assert sorted(path.name for path in part.folder.iterdir()) == ["done", "job.json", "pages", "tiles.zarr"]
+
+
+def test_a_run_killed_as_it_cleared_up_is_known_for_ours(tmp_path, monkeypatch):
+    """Whatever was the last to be removed, the next run takes the folder for what it is."""
+    removed = []
+
+    def killed(place):
+        removed.append(place)
+        if len(removed) > limit:
+            raise SystemExit
+        remove(place)
+
+    remove = unfinished._remove
+    for limit in range(9):
+        part = Unfinished(tmp_path / "out.zarr")
+        part.begin({"limit": limit}, force=True)
+        part.create(shape=(4, 4), chunks=(4, 4), dtype="u1")
+        (part.folder / "done" / "0.0.0").touch()
+        monkeypatch.setattr(unfinished, "_remove", killed)
+        with contextlib.suppress(SystemExit):
+            part.clear()
+        monkeypatch.setattr(unfinished, "_remove", remove)
+        removed.clear()
+        part.begin({"limit": limit}, force=False)
+        assert part.done() in (set(), {"0.0.0"})
+        part.create(shape=(4, 4), chunks=(4, 4), dtype="u1")
+        assert zarr.open_array(part.store).shape == (4, 4)
+        assert not (part.done() and limit)
+
+
+def test_a_disk_that_fails_is_told_by_the_name_of_the_target(tmp_path):
+    part = Unfinished(tmp_path / "out.zarr")
+    words = r"out\.zarr: cannot be written.*Input/output error.*kept in .*out\.zarr\.part"
+    with pytest.raises(OSError, match=words), part.explained():
+        raise OSError(errno.EIO, "Input/output error")
+    with pytest.raises(FileNotFoundError, match="elsewhere"), part.explained():
+        raise FileNotFoundError(errno.ENOENT, "No such file", "elsewhere")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 
@@ -10,24 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from picture_files import HEIC
 from PIL import Image
 
 from cosparse.io import heif
 from cosparse.io.find import find_images, unread_files
 from cosparse.io.picture import read_image, write_image
 
-# 48 x 32 pixels that grow brighter to the right, downwards, and from red to blue, said to be turned by 90 degrees.
-HEIC = base64.b64decode(
-    "AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAchtZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAADRpbG9jAAAA"
-    "AERAAAIAAQAAAAAB7AABAAAAAAAAAJAAAgAAAAACfAABAAAAAAAAADYAAAA4aWluZgAAAAAAAgAAABVpbmZlAgAAAAABAABodmMxAAAAABVpbmZl"
-    "AgAAAQACAABFeGlmAAAAAA5waXRtAAAAAAABAAABB2lwcnAAAADmaXBjbwAAAHZodmNDAQNwAAAAkAAAAAAAHvAA/P34+AAADwNgAAEAGEABDAH/"
-    "/wNwAAADAJAAAAMAAAMAHroCQGEAAQAqQgEBA3AAAAMAkAAAAwAAAwAeoCCBBZbq5Ka5uAhoMCAAAAMDIAAAAwAhYgABAAZEAcFzwIkAAAATY29s"
-    "cm5jbHgAAQANAAaAAAAAFGlzcGUAAAAAAAAAQAAAAEAAAAAoY2xhcAAAADAAAAABAAAAIAAAAAH////wAAAAAv///+AAAAACAAAAEHBpeGkAAAAA"
-    "AwgICAAAAAlpcm90AwAAABlpcG1hAAAAAAAAAAEAAQaBAgMFhIYAAAAaaXJlZgAAAAAAAAAOY2RzYwACAAEAAQAAAM5tZGF0AAAAjCgBrwngPfsI"
-    "O1rweTBPRv11K/xdQ8UctlHSo3AchB2Y4xV9gv0cqCclya0M+HXzp/8oYmvEHFvx2OjqHzqUOQw/265NdHnWAmB/pbHfJkREr2m1UvJAC4La0Npm"
-    "C26FFnePYwGy5p0sn3dFwClk5NRyH54GCkesHfIrCh0YRNrwnzuLBSbrvaqSbQF3AAAABkV4aWYAAE1NACoAAAAIAAIBDwACAAAABgAAACYBEgAD"
-    "AAAAAQAGAAAAAAAATWFrZXIA"
-)
 decoder = pytest.mark.skipif(not heif.installed(), reason="no pi-heif: pip install 'cosparse[heic]'")
 
 

@@ -20,6 +20,7 @@ from cosparse.cluster.sampling import Cell, Sampling
 from cosparse.cluster.sources import TIFF, Source, as_dask, description_of, identity_of, opened, write_tiff
 from cosparse.cluster.tiles import Found, assign, divided, repair_tile
 from cosparse.cluster.unfinished import Unfinished, check_target, write_tile
+from cosparse.cluster.wide_holes import fill_holes
 from cosparse.identity import described
 from cosparse.io.atomic import replacing
 from cosparse.noise import Map
@@ -130,10 +131,10 @@ def repair_picture(
     callback : callable, optional
         Called with the number of tiles done and of all, after each.
     **options
-        Those of the task: sigma, noise, factor, kernel, operator, weight, quality, grouping, data_range, bounds. A
-        `sigma` left out of "denoise" or "deblur" is estimated over the whole page, and bounds that depend on the values
-        are chosen from them. As a map of noise levels it is of the same kinds as `source`, and (h, w) for all pages, or
-        of the shape of the pages or of the picture.
+        Those of the task: sigma, noise, factor, kernel, operator, weight, quality, grouping, fill, seed, data_range,
+        bounds, max_memory (of a tile). A `sigma` left out of "denoise" or "deblur" is estimated over the whole page,
+        and bounds that depend on the values are chosen from them. As a map of noise levels it is of the same kinds as
+        `source`, and (h, w) for all pages, or of the shape of the pages or of the picture.
 
     Returns
     -------
@@ -212,6 +213,9 @@ class TiledRepair:
             # Those that failed for a reason that may pass, once more and again when the others are done.
             for left in range(RETRIES, -1, -1):
                 todo = self._tried(client, found, todo, one_more, patient=left > 0) if todo else []
+            for number, one in found.items():
+                store, index = str(self.unfinished.pixels), self.pages[number]
+                fill_holes(client, self.page(number), store, index, one.options)
         lost = self._finish(force)
         for line in lost:
             log.warning("%s: %s", self.goal, line)
@@ -224,8 +228,9 @@ class TiledRepair:
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a run to go on from another's tiles."""
         mapped = {} if self.map is None else {"map": identity_of(self.map)}
+        options = {name: value for name, value in self.work.options.items() if name != "max_memory"}
         return described(
-            version=__version__, task=self.work.task, **self.work.options, source=identity_of(self.source),
+            version=__version__, task=self.work.task, **options, source=identity_of(self.source),
             layout=str(self.layout), mask="" if self.mask is None else identity_of(self.mask), tile=self.tiling.tile,
             overlap=self.grid.overlap, **mapped,
         )  # fmt: skip
@@ -316,7 +321,7 @@ class TiledRepair:
                 elif self.goal.name.lower().endswith(".ome.zarr"):
                     lost = (*lost, "it is a zarr array and no OME-Zarr group: such are made of OME-Zarr groups alone")
                 if self.goal.exists():
-                    os.replace(self.goal, self.unfinished.folder / "replaced.zarr")
+                    self.unfinished.set_aside()
                 os.replace(self.unfinished.store, self.goal)
             self.unfinished.clear()
         return lost

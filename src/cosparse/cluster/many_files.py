@@ -123,7 +123,8 @@ def repair_files(
     if task not in TASKS or task == "inpaint":
         raise ValueError(f"task: expected denoise, upscale, deblur or deblock, got {task!r}; masks differ by file")
     operator = chosen_operator(options.pop("operator", None))
-    kept = None if record is None else Record(record, version=__version__, task=task, operator=operator, **options)
+    asked = {name: value for name, value in options.items() if name != "max_memory"}  # which changes no result
+    kept = None if record is None else Record(record, version=__version__, task=task, operator=operator, **asked)
     done, skipped, errors = 0, 0, {}
 
     def pending() -> Iterator[tuple[str, str, bool]]:

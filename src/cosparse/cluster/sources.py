@@ -54,16 +54,17 @@ class OnDisk:
         """Whether the last axis is of channels; None if the file does not say."""
         self.alpha = False
         """Whether the last channel is transparency."""
-        self.ome = self._group()
-        """What an OME-Zarr group says of the picture; None if it is not in such a one."""
-        with self._opened() as array:
-            self.shape: tuple[int, ...] = tuple(array.shape)
-            self.dtype: np.dtype[Any] = np.dtype(array.dtype)
-            piece = int(np.prod(array.chunks)) * self.dtype.itemsize
-            if is_zarr(self.path):
-                self.description = of_zarr(array, Path(self.path).resolve(), self.ome)
-            else:
-                self.description = self._of_tiff()
+        with self._naming_damage():
+            self.ome = self._group()
+            """What an OME-Zarr group says of the picture; None if it is not in such a one."""
+            with self._opened() as array:
+                self.shape: tuple[int, ...] = tuple(array.shape)
+                self.dtype: np.dtype[Any] = np.dtype(array.dtype)
+                piece = math.prod(array.chunks) * self.dtype.itemsize
+                if is_zarr(self.path):
+                    self.description = of_zarr(array, Path(self.path).resolve(), self.ome)
+                else:
+                    self.description = self._of_tiff()
         self.ndim = len(self.shape)
         about = () if self.ome is None else (str(self.ome),)
         self.identity = digest([], stored(self.path), str(self.shape), self.dtype.str, *about)
@@ -73,6 +74,22 @@ class OnDisk:
                 f"{self.shown}: is stored in pieces of {piece >> 20} MB, too large to read region by region; "
                 "save it tiled"
             )
+
+    @contextmanager
+    def _naming_damage(self) -> Iterator[None]:
+        """What a damaged file makes zarr, a codec or tifffile raise, as a line that names it.
+
+        What the disk says stays as it is: it may pass, and then the same is tried again.
+        """
+        try:
+            yield
+        except Exception as problem:
+            ours = isinstance(problem, ValueError) and str(problem).startswith(self.shown)
+            if ours or isinstance(problem, MemoryError) or getattr(problem, "errno", None):
+                raise
+            raise ValueError(
+                f"{self.shown}: cannot be read ({one_line(problem)}); it is damaged, copy it again"
+            ) from problem
 
     @contextmanager
     def _opened(self) -> Iterator[zarr.Array[Any]]:
@@ -120,7 +137,7 @@ class OnDisk:
         return ome
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        with self._opened() as array:
+        with self._naming_damage(), self._opened() as array:
             return np.asarray(array[key])
 
     def __dask_tokenize__(self) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,6 +49,23 @@ def take_steps(steps: Sequence[Steps], request: Request) -> Array:
         return result or conjugate_gradient(energy, geometry, start, settings)
 
     return request.run(descend=descend)
+
+
+def steps_of_rounds(request: Request) -> list[Steps]:
+    """Those of conjugate gradient on the whole of an array, for each stage of each round of each plane in turn."""
+    found: list[Steps] = []
+
+    def descend(energy: Energy, geometry: Space, start: Array, settings: Settings, **_: Any) -> Result:
+        steps: Steps = []
+
+        def note(state: State) -> None:
+            steps.append(state.step)
+
+        found.append(steps)
+        return conjugate_gradient(energy, geometry, start, settings, callback=note)
+
+    replace(request, second_pass=None).repaired(descend)
+    return found
 
 
 def _taken(steps: Steps, energy: Energy, geometry: Space, start: Array) -> Result | None:

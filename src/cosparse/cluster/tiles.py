@@ -16,10 +16,20 @@ import cosparse
 from cosparse.cluster.connection import on_worker
 from cosparse.cluster.layout import Layout
 from cosparse.cluster.sampling import Cell, Sample
-from cosparse.cluster.steps import Pieces, PosedPlane, PosedSample, Share, Steps, find_steps, take_steps
+from cosparse.cluster.steps import (
+    Pieces,
+    PosedPlane,
+    PosedSample,
+    Share,
+    Steps,
+    find_steps,
+    steps_of_rounds,
+    take_steps,
+)
 from cosparse.io.values import checked_range
-from cosparse.noise import Map, Noise, PoissonGaussian
+from cosparse.noise import Correlated, Map, Noise, PoissonGaussian
 from cosparse.reconstruction.bounds import Extremes
+from cosparse.reconstruction.correlated import MARGIN
 from cosparse.reconstruction.estimation import Model
 from cosparse.reconstruction.noise_level import largest_level, typical_level
 from cosparse.reconstruction.planes import open_image, refuse_far
@@ -89,6 +99,8 @@ class Assignment:
         """What is asked of the task for some of the pixels, and for the noise there if there is a map of it."""
         given = {**self.options} if mask is None else {**self.options, "mask": mask}
         typical, photons = given.pop("typical", None), given.pop("photons", None)
+        if TASKS[self.task].masks:  # wide holes wait until all tiles are there
+            given["fill"] = "smooth"
         if photons is not None:
             given |= {"sigma": None, "noise": PoissonGaussian(**photons)}
         if levels is not None:
@@ -130,6 +142,8 @@ def assign(
         )
     if task not in TASKS:
         raise ValueError(f"task: expected one of {', '.join(TASKS)}, got {task!r}")
+    if options.get("source") is not None:
+        raise ValueError("source: a tile sees only what is about it; leave it out, or repair the picture whole")
     if TASKS[task].compressed:
         raise ValueError("deblock: a JPEG is no file of tiles; use cosparse.deblock, or leave out --tile")
     unknown = set(options) - set(signature(TASKS[task].request).parameters)
@@ -213,10 +227,16 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     result to be the whole picture's to 0.05 grey levels; measured, see docs/cluster.md.
     """
     task, patch, first = TASKS[work.task], work.options["operator"].patch_shape, request.denoised
-    unit = math.lcm(task.unit, *_units(request, patch), *(() if first is None else _units(first, patch)))
+    units = [_units(one, patch) for one in (request, first, request.filling) if one is not None]
+    unit = math.lcm(task.unit, *(one for each in units for one in each))
     unit *= 2 if work.factor % 1 else 1  # of which 1.5 times is whole, and still a multiple of all these
     pixels, more = _looks(task, request, patch), _looks_further(request, patch)
     pixels += 2 * max(np.shape(work.options.get("kernel", ())), default=0)
+    noise = work.options.get("noise")
+    if isinstance(noise, Correlated) and noise.kernel is not None:
+        pixels += min(3 * (max(noise.kernel.shape) - 1), MARGIN)  # as far as what neighbours share is looked for
+    if request.filling is not None:
+        pixels += _looks(TASKS["denoise"], replace(request, filling=None), patch)
     if first is not None:
         pixels += math.ceil(work.factor) * (_looks(TASKS["denoise"], first, patch) + _looks_further(first, patch))
     elif isinstance(work.options.get("noise"), PoissonGaussian) and request.problems()[0].measure is not None:
@@ -238,7 +258,8 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
 
 def _units(request: Request, patch: tuple[int, int]) -> list[int]:
     """Distances at which patches lie; their strides do not depend on the noise."""
-    strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in request.problems()]
+    problems = replace(request, filling=None).problems()
+    strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in problems]
     after, second = request.correction, request.second_pass
     return [*strides, second.step if second else 1, after.stride if after else 1]
 
@@ -292,6 +313,10 @@ def examine(work: Assignment, pixels: Array, missing: Array | None, alone: bool,
     found = on_worker(work.version, look)
     if alone:
         return Found(found, [])
+    if isinstance(work.options.get("noise"), Correlated):
+        request = work.knowing(**found).request(pixels, missing, levels)
+        if request.in_rounds:
+            return Found(found, on_worker(work.version, steps_of_rounds, request))
     inside = (slice(0, pixels.shape[0]), slice(0, pixels.shape[1]))
     share = share_of(work.knowing(**found), [pixels], [missing], [Sample(inside, inside)], [levels])
     return Found(found, on_worker(work.version, find_steps, Pieces(None, [share])))
@@ -309,7 +334,8 @@ def share_of(
     def share() -> Share:
         found = []
         for crop, mask, sample, levels in zip(crops, masks, samples, maps or [None] * len(crops), strict=True):
-            problems = [] if mask is not None and mask.all() else work.request(crop, mask, levels).problems()
+            request = None if mask is not None and mask.all() else work.request(crop, mask, levels)
+            problems = [] if request is None or request.in_rounds else request.problems()  # rounds have no common steps
             rows, columns = (
                 slice(enlarged_side(part.start, work.factor), enlarged_side(part.stop, work.factor))
                 for part in sample.inside

@@ -28,7 +28,9 @@ log = logging.getLogger(__name__)
 
 FORMAT = "cosparse-tiles-2"
 RECORD = "job.json"
-OURS = (RECORD, "done", "pages", "tiles.zarr", "fresh.zarr", "replaced.zarr")  # in OUT.part; nothing else is removed
+# What we put into OUT.part, and in which order it is removed; nothing else is. The record last: a run that is killed
+# meanwhile leaves a folder that is known to be ours.
+OURS = ("done", "pages", "fresh.zarr", "replaced.zarr", RECORD)
 
 
 class Unfinished:
@@ -51,17 +53,19 @@ class Unfinished:
         saved = self.saved()
         if saved is not None:
             others = differing(saved["job"], asked) if saved.get("format") == FORMAT else ["version"]
-            if not others:
-                return
-            if not force:
+            if others and not force:
                 raise FileExistsError(
                     f"{self.folder}: holds tiles of another repair, which differs in {', '.join(others)}; "
                     "remove it, or pass force=True (--force)"
                 )
-            self.clear()
+            if others:
+                self.clear()
+                saved = None
         with self.explained(kept=False):
             self.folder.mkdir(exist_ok=True)
-            self._write(RECORD, {"format": FORMAT, "job": asked})
+            if saved is None:
+                self._write(RECORD, {"format": FORMAT, "job": asked})
+            # Also of an earlier run: it may have been killed as it began.
             for name in ("done", "pages"):
                 (self.folder / name).mkdir(exist_ok=True)
 
@@ -104,6 +108,8 @@ class Unfinished:
         """An empty zarr array for the tiles, if there is none yet; marks of tiles that were in another are removed."""
         import zarr
 
+        for half in self.store.rglob("*.partial"):  # what zarr was writing when an earlier run was killed
+            half.unlink()
         if not self.store.exists():
             with self.explained(kept=False):
                 for mark in (self.folder / "done").iterdir():
@@ -116,14 +122,19 @@ class Unfinished:
                     zarr.create_array(self.folder / "fresh.zarr", overwrite=True, **array)
                 os.replace(self.folder / "fresh.zarr", self.store)
 
+    def set_aside(self) -> None:
+        """Move what is to be replaced out of the way; removed with the folder."""
+        _remove(self.folder / "replaced.zarr")  # of a run that was killed
+        os.replace(self.goal, self.folder / "replaced.zarr")
+
     def clear(self) -> None:
         """Remove the folder, or at least what we put there."""
-        for name in [*OURS, *(entry.name for entry in self.folder.iterdir() if entry.name.startswith(f".{RECORD}."))]:
-            place = self.folder / name
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
-            else:
-                place.unlink(missing_ok=True)
+        _remove(self.folder / "fresh.zarr")
+        if self.store.exists():  # under a name that is never gone on from: half of it may be left
+            os.replace(self.store, self.folder / "fresh.zarr")
+        _remove(self.store)
+        for name in [*(entry.name for entry in self.folder.iterdir() if entry.name.startswith(f".{RECORD}.")), *OURS]:
+            _remove(self.folder / name)
         try:
             self.folder.rmdir()
         except OSError:
@@ -143,8 +154,13 @@ class Unfinished:
                 f"use smaller tiles{more}"
             ) from problem
         except OSError as problem:
-            if problem.errno not in FULL:
+            if problem.errno is None or (problem.errno not in FULL and problem.filename is not None):
                 raise
+            if problem.errno not in FULL:  # a disk that fails says no more than that
+                raise OSError(
+                    f"{self.goal}: cannot be written, or its source not read ({os.strerror(problem.errno)}); "
+                    f"check the disks and run again{more}"
+                ) from problem
             raise OSError(
                 f"{self.goal}: cannot be written ({os.strerror(problem.errno)}); make room and run again{more}"
             ) from problem
@@ -152,6 +168,14 @@ class Unfinished:
     def _write(self, name: str, content: dict[str, Any]) -> None:
         with replacing(self.folder / name) as temporary:
             temporary.write_text(json.dumps(content))
+
+
+def _remove(place: Path) -> None:
+    """A file, a folder and all in it, or a link and not what it leads to; or nothing."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
 
 
 def write_tile(pixels: NDArray[Any], store: str, mark: str, page: Index, region: Region) -> None:

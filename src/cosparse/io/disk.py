@@ -52,4 +52,5 @@ def save_file(real: Path, data: bytes | memoryview, shown: str) -> None:
     except (FileNotFoundError, IsADirectoryError):
         raise
     except OSError as error:
-        raise OSError(f"{shown}: cannot be written ({error.strerror}); check the disk's free space") from error
+        why = error.strerror or one_line(error)
+        raise OSError(f"{shown}: cannot be written ({why}); check the disk's free space") from error

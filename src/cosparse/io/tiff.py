@@ -15,6 +15,7 @@ import numpy as np
 
 from cosparse.io import exif, ome, pillow, words
 from cosparse.io.decoded import RefusedError, Samples, check_size, from_bits, left_behind, one_line, straight
+from cosparse.io.inflating import inflates_beyond
 from cosparse.io.pixel_size import clean_dpi
 from cosparse.io.values import Array
 
@@ -26,6 +27,8 @@ COUNTED = {
 WIDE = {"Info", "Labels", "Properties"}  # of ImageJ's words, those that any letter may stand in
 OF_IMAGEJ = {"uint8", "uint16", "float32"}
 LARGE = 3 << 30  # bytes, beyond which a file should be a BigTIFF, and cannot be ImageJ's
+SLACK = 1 << 20  # bytes that a strip may have beside its pixels
+RATIO = {8: 1032, 32946: 1032, 50013: 1032, 32773: 64}  # at most so many bytes come of one
 LOST = {33723: "IPTC captions", 37724: "Photoshop's layers", 34735: "GeoTIFF coordinates"}
 
 
@@ -39,6 +42,7 @@ def decode(fp: BinaryIO, max_pixels: int) -> Samples:
         first = stack.pages[0]
         for page in stack.pages:
             _check(page)
+            _check_pieces(page, fp, max_pixels)
         if stack.under_one_header is None:
             decoded = [_page(fp, page) for page in stack.pages]
         elif _by_tifffile(first):
@@ -281,6 +285,21 @@ def _check(page: Any) -> None:
         raise RefusedError(f"has {page.bitspersample} bits a sample; convert it to 8 or 16 bits")
     if page.samplesperpixel not in ((3, 4) if page.photometric in (2, 6) else (1, 2)):
         raise RefusedError(f"has {page.samplesperpixel} channels; keep grey or RGB, and one alpha")
+
+
+def _check_pieces(page: Any, fp: BinaryIO, max_pixels: int) -> None:
+    """Refuse strips or tiles that hold far more than their pixels, before they are decompressed."""
+    if page.is_tiled:  # one tile may claim to be larger than the picture
+        check_size((int(page.tilewidth), int(page.tilelength)), max_pixels)
+    if page.compression == 1 or not _by_tifffile(page):
+        return  # libtiff decompresses into what it has room for
+    most = SLACK + 2 * prod(page.chunks) * page.dtype.itemsize
+    for start, length in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if length * RATIO.get(int(page.compression), length) <= most:
+            continue
+        fp.seek(start)
+        if inflates_beyond(int(page.compression), fp.read(length), most):
+            raise RefusedError("would become far larger than its pixels when decompressed; save it again")
 
 
 def _by_tifffile(page: Any) -> bool:
