@@ -5,12 +5,14 @@
 # make architecture: the made parts of docs/architecture.md.  make docs: the site, into docs/_build/html.
 # make test-napari: the napari widgets in a real viewer, and OME-Zarr by ome-zarr-py, in an environment of their own.
 # make test-torch: the tests of torch and deepinv, likewise.
+# make test-extras: each extra alone in an empty environment, and its example run there; the sdist; the demo as in the container. Half an hour.
+# make torture: every promise of docs/promises.md tried at length, about two hours; TORTURE="3 --seed 7" tries one, otherwise.
 PYTHON ?= python3
 VENV := .venv
 TORCH := .venv-torch
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch test-napari quick lint clean browser display golden pictures architecture docs
+.PHONY: demo test test-torch test-napari test-extras quick lint clean browser display golden pictures architecture docs torture
 
 demo: $(VENV)/.installed
 	$(BIN)/cosparse demo
@@ -21,6 +23,9 @@ test: $(VENV)/.tests browser
 # One thread: the tests' pictures are small, and threads that wait for each other take many times as long.
 test-torch: $(TORCH)/.tests
 	OMP_NUM_THREADS=1 $(TORCH)/bin/python -m pytest --durations=5 tests/interop/test_torch*.py tests/interop/test_deepinv*.py
+
+test-extras: $(VENV)/.tests display
+	$(BIN)/python -m pytest --durations=0 tests/test_extras.py --extras all
 
 quick: $(VENV)/.tests
 	$(BIN)/python -m pytest -m "not (browser or dask or data or slow)"
@@ -46,6 +51,9 @@ display:
 	  { $$root apt-get install -y -qq $(DISPLAY_PACKAGES) || \
 	    { $$root apt-get update -qq && $$root apt-get install -y -qq $(DISPLAY_PACKAGES); }; } \
 	    >/dev/null 2>&1 || echo "make: no xvfb-run, and it cannot be installed here; without a display the napari tests are skipped"; }
+
+torture: $(VENV)/.tests
+	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE)
 
 golden: $(VENV)/.tests
 	$(BIN)/python tests/golden.py

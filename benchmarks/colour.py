@@ -17,6 +17,7 @@ Writes benchmarks/results/colour.csv, colour_cpu.csv, colour_chosen.csv and colo
 from __future__ import annotations
 
 import csv
+import dataclasses
 import sys
 import time
 from collections.abc import Iterator
@@ -35,19 +36,27 @@ from cosparse.reconstruction.stages import QUALITIES, TABLE
 
 REPORT = ("chelsea.png", "hubble_deep_field.jpg", "ihc.png", "retina.jpg")
 CHOICE = ("astronaut.png", "coffee.png", "motorcycle_left.png", "rocket.jpg")
-AS_LUMA: dict[str, Any] = {"steps": list(QUALITIES), "half": [np.inf] * 3}
-TRIED: dict[str, dict[str, Any]] = {
-    "as luma": AS_LUMA,
-    "the steps of fast": {"half": [np.inf] * 3},
+NEVER = [np.inf] * 3
+# Without steps of all three planes, and with them; of those, what else was tried at noise 25.
+ALONE: dict[str, dict[str, Any]] = {
+    "as luma": {"steps": list(QUALITIES), "half": NEVER},
+    "the steps of fast": {"half": NEVER},
     "half": {},
-    "half, not along luma": {"ridge": 1e9},
-    "half, without own details": {"excess": 1e9},
+}
+TOGETHER: dict[str, dict[str, Any]] = {
+    "together": {},
+    "mean of full size and together": {"together": NEVER, "mean": [0.0] * 3},
+}
+FINER: dict[str, dict[str, Any]] = {
+    "together, not along luma": {"ridge": 1e9},
+    "together, without own details": {"excess": 1e9},
     "window 5": {"window": 5},
+    "ridge 1": {"ridge": 1.0},
     "ridge 10": {"ridge": 10.0},
     "detail 3": {"detail": 3},
     "detail 7": {"detail": 7},
-    "excess 1": {"excess": 1.0},
-    "excess 1.5": {"excess": 1.5},
+    "excess 1.1": {"excess": 1.1},
+    "excess 1.4": {"excess": 1.4},
 }
 SPACES = {
     "red, green, blue": np.eye(3),
@@ -66,8 +75,9 @@ def picture(name: str, side: int) -> np.ndarray:
     return np.ascontiguousarray(pixels[first[0] : first[0] + side, first[1] : first[1] + side])
 
 
-def denoised(noisy: np.ndarray, sigma: float, quality: str) -> np.ndarray:
-    return cosparse.denoise(noisy, sigma, quality=quality, data_range=255, bounds=(0, 255), channel_axis=-1)
+def denoised(noisy: np.ndarray, sigma: float, quality: str, operator: Any = None) -> np.ndarray:
+    options: dict[str, Any] = {"data_range": 255, "bounds": (0, 255), "channel_axis": -1}
+    return cosparse.denoise(noisy, sigma, quality=quality, operator=operator, **options)
 
 
 def bm3d_rgb(truth: np.ndarray, sigma: float, name: str) -> float:
@@ -139,17 +149,20 @@ def numbers(changed: dict[str, Any]) -> Iterator[None]:
 
 
 def choose() -> None:
+    staged = cosparse.load_operator("staged")
+    others = {name: steps for name, steps in staged.steps.items() if name != "colours"}
+    alone, truths = dataclasses.replace(staged, steps=others), [picture(name, 256) for name in CHOICE]
     rows = []
     for quality in QUALITIES:
-        for sigma in (5.0, 15.0, 20.0, 25.0, 50.0):
-            for name, changed in TRIED.items():
-                same = quality == "best" and name == "the steps of fast"  # which it does not take
-                if same or (sigma != 25.0 and name not in ("as luma", "the steps of fast", "half")):
+        for sigma in (5.0, 10.0, 15.0, 20.0, 25.0, 50.0):
+            tried = [(alone, ALONE), (staged, TOGETHER if sigma != 25.0 else TOGETHER | FINER)]
+            for operator, (name, changed) in ((operator, one) for operator, those in tried for one in those.items()):
+                if quality == "best" and name == "the steps of fast":  # which it does not take
                     continue
-                with numbers({"half": [0.0] * 3, **changed}):
+                least = {"half": [0.0] * 3, "together": [0.0] * 3, "mean": NEVER}
+                with numbers({**least, **changed}):
                     reached = [
-                        psnr(truth, denoised(add_noise(truth, sigma), sigma, quality))
-                        for truth in (picture(name, 256) for name in CHOICE)
+                        psnr(truth, denoised(add_noise(truth, sigma), sigma, quality, operator)) for truth in truths
                     ]
                 rows.append({"quality": quality, "sigma": sigma, "chroma": name, "psnr": f"{np.mean(reached):.3f}"})
                 print(*rows[-1].values(), flush=True)

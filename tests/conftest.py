@@ -27,8 +27,9 @@ MARKERS = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The web page's pictures in the documentation are drawn on demand."""
+    """The web page's pictures are drawn, and extras installed, on demand."""
     parser.addoption("--studio-pictures", metavar="FOLDER", help="draw the web page in all its states into FOLDER")
+    parser.addoption("--extras", metavar="NAMES", help="install each of these extras, or all, and run its example")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers

@@ -107,6 +107,14 @@ def test_text_is_removed():
     assert found["cosparse"] > found["biharmonic"] + 1
 
 
+def test_object_removal_goes_on_with_the_texture():
+    found = dict(re.findall(r"(.+): standard deviation ([0-9.]+)", run("object_removal.py")))
+    spread = {name: float(value) for name, value in found.items()}
+    assert spread["smooth"] < 0.5 * spread["before"]
+    for name in ("copied", "another"):
+        assert 0.75 * spread["before"] < spread[name] < 1.3 * spread["before"]
+
+
 @pytest.mark.slow
 def test_deblurring_beats_filters_at_their_best():
     found = decibels(run("deblurring.py"))
@@ -177,4 +185,4 @@ def test_a_cluster_gives_what_the_whole_gives():
 def test_every_example_has_a_test(path):
     """Here, or with the tests of the library that it needs."""
     tests = [Path(__file__), *Path(__file__).with_name("interop").glob("test_*.py")]
-    assert any(f'run("{path.name}")' in test.read_text(encoding="utf-8") for test in tests)
+    assert any(f'"{path.name}"' in test.read_text(encoding="utf-8") for test in tests)

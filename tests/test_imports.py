@@ -11,16 +11,30 @@ HEAVY = {
     "torch", "deepinv", "dask", "distributed", "zarr", "xarray", "pandas", "gradio", "fastapi", "matplotlib", "sklearn",
     "pylops", "napari", "cupy", "astropy",
 }  # fmt: skip
-NOTHING_BUT_PYTHON = {*HEAVY, "numpy", "scipy", "numba", "skimage", "PIL", "tifffile", "typer", "rich"}
+PROGRAM = {"typer", "rich"}  # the command line's alone
+NOTHING_BUT_NUMPY = {*HEAVY, *PROGRAM, "scipy", "numba", "skimage", "pywt", "PIL", "tifffile"}
+NOTHING_BUT_PYTHON = {*NOTHING_BUT_NUMPY, "numpy"}
+TASKS = "cosparse.denoise, cosparse.inpaint, cosparse.upscale, cosparse.deblur, cosparse.deblock, cosparse.reconstruct"
 DENOISE = "import numpy as np; cosparse.denoise(np.eye(16), 0.1, quality='fast')"
+FILES = """
+import pathlib, tempfile, numpy as np
+from cosparse.images import read_image, write_image
+from cosparse.repair import repair
+with tempfile.TemporaryDirectory() as folder:
+    there = pathlib.Path(folder, "a.png")
+    write_image(there, np.eye(16, dtype=bool))
+    repair(read_image(there), "denoise", sigma=9, quality="fast")
+"""
 
 
 @pytest.mark.parametrize(
     ("code", "unwanted"),
     [
         pytest.param("", NOTHING_BUT_PYTHON, id="the package"),
-        pytest.param("cosparse.denoise, cosparse.learn_operator, cosparse.refine_operator", HEAVY, id="its functions"),
-        pytest.param(DENOISE, HEAVY, id="a repair"),
+        pytest.param(TASKS, NOTHING_BUT_NUMPY, id="its tasks"),
+        pytest.param("cosparse.learn_operator, cosparse.refine_operator", {*HEAVY, *PROGRAM}, id="its functions"),
+        pytest.param(DENOISE, {*HEAVY, *PROGRAM, "PIL", "tifffile"}, id="a repair"),
+        pytest.param(FILES, {*HEAVY, *PROGRAM}, id="a repair of a file"),
         pytest.param("from cosparse.cli import main; main(['--version'])", HEAVY, id="the command line"),
     ],
 )

@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from packages import backend, checked_out, pip, run
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 # The interpreter may stand in root's home: to read everything is not to write anything.
@@ -29,13 +27,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name == "nt", reason="the test needs the modes and users of POSIX"),
 ]
-
-
-def run(*command, check=True, **options):
-    """Run to the end; an error shows what was printed."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)
-    assert not check or done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -51,31 +42,12 @@ def ground():
 
 @pytest.fixture(scope="module")
 def checkout(ground):
-    """The files as they are now, as one commit of a repository without tags."""
-    if shutil.which("git") is None or not (REPOSITORY / ".git").exists():
-        pytest.skip("needs git and a checkout, to know which files are the project's")
-    place = ground / "checkout"
-    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=REPOSITORY).stdout
-    for name in filter(None, listed.split("\0")):
-        if (REPOSITORY / name).is_file() and not name.startswith(("benchmarks/", "docs/")):
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / name, place / name)
-    run("git", "init", "-q", cwd=place)
-    run("git", "add", "-A", cwd=place)
-    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-    run("git", *who, "commit", "-qm", "everything", cwd=place)
-    return place
+    return checked_out(ground / "checkout")
 
 
 @pytest.fixture(scope="module")
 def builder(ground, checkout):
-    """Run the build backend, in an environment that has what pyproject.toml asks for and nothing else."""
-    run(sys.executable, "-m", "venv", ground / "builder")
-    python = ground / "builder" / "bin" / "python"
-    needs = tomllib.loads((checkout / "pyproject.toml").read_text())["build-system"]["requires"]
-    if pip(python, "install", *needs, check=False).returncode:
-        pytest.skip(f"cannot install {needs}, which a build needs: is there a package index?")
-    return lambda *arguments, cwd: run(python, "-m", "hatchling", *arguments, cwd=cwd).stdout.strip()
+    return backend(ground / "builder", checkout)
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +56,6 @@ def built(ground, builder, checkout):
     builder("build", "-d", ground / "dist", cwd=checkout)
     (source,), (wheel,) = (ground / "dist").glob("*.tar.gz"), (ground / "dist").glob("*.whl")
     return source, wheel
-
-
-def pip(python, *arguments, check=True):
-    return run(python, "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check", check=check)
 
 
 def test_the_version_is_the_commits(ground, builder, checkout, built):
@@ -105,6 +73,16 @@ def test_the_version_is_the_commits(ground, builder, checkout, built):
     assert builder("version", cwd=ground / "bare") == _UNBUILT
 
 
+LARGEST = 1_150_000  # bytes; two fifths are operators, of which the steps for colours have 94,000
+
+
+def test_the_wheel_is_small(built, record_property):
+    """`pytest --junitxml` and `packaging/RELEASE.md` tell its size."""
+    size = built[1].stat().st_size
+    record_property("bytes", size)
+    assert size < LARGEST
+
+
 def test_the_wheel_has_the_package_and_nothing_else(built, checkout):
     with zipfile.ZipFile(built[1]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
@@ -112,7 +90,7 @@ def test_the_wheel_has_the_package_and_nothing_else(built, checkout):
     tracked = run("git", "ls-files", "src/cosparse", cwd=checkout).stdout.splitlines()
     left_out = {"cosparse/baselines/coupled_dictionaries.safetensors"}  # of a rival in the tables, and large
     assert names == ({name.removeprefix("src/") for name in tracked} - left_out) | {"cosparse/_built.py"}
-    assert {"cosparse/py.typed", "cosparse/studio/static/studio.js", "cosparse/operators/default.safetensors"} <= names
+    assert {"cosparse/py.typed", "cosparse/studio/static/studio.js", "cosparse/operators/staged.safetensors"} <= names
     assert "cosparse/reconstruction/stages.toml" in names
     assert "Requires-Dist: numba" in metadata
     assert "imageio" not in metadata

@@ -4,8 +4,11 @@ A picture by tiles, on a cluster
 
 A picture larger than memory is repaired tile by tile by the workers of a Dask cluster, with the result that the whole
 would have had. Here the cluster is two processes on this machine and the picture small, so that both can be compared;
-with an address, ``cluster.connect("tcp://10.0.0.5:8786")``, nothing else changes. Needs ``pip install
-'cosparse[cluster]'``; :doc:`../cluster` has the rest.
+with an address, ``cluster.connect("tcp://10.0.0.5:8786")``, nothing else changes.
+:doc:`../cluster` has the rest.
+
+    pip install 'cosparse[cluster]' matplotlib
+    python docs/examples/cluster.py
 """
 
 import tempfile

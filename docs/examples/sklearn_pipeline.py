@@ -5,6 +5,9 @@ Learned atoms as features in a scikit-learn pipeline
 Three textures, brick, grass and gravel, are told apart by single patches of 8x8 pixels. An analysis operator is
 learned from the patches without knowing which is which; what a linear classifier then sees is how strongly each atom
 answers. Principal components stand beside it.
+
+    pip install 'cosparse[sklearn]' matplotlib
+    python docs/examples/sklearn_pipeline.py
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -79,6 +79,9 @@ class AnalysisOperator:
             )
         if not np.isfinite(matrix).all():
             raise ValueError("matrix: holds NaN or infinite values")
+        if not matrix.any(axis=1).all():
+            empty = int(np.flatnonzero(~matrix.any(axis=1))[0])
+            raise ValueError(f"matrix: row {empty} is all zeros, which is no atom; leave it out")
         matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
         for name in ("weights", "scale"):
@@ -98,8 +101,9 @@ class AnalysisOperator:
         object.__setattr__(self, "provenance", dict(self.provenance))
         object.__setattr__(self, "steps", dict(self.steps))
         for task, steps in self.steps.items():
-            if steps.atoms.shape[2] != height * width:
-                raise ValueError(f"steps: those to {task} are for patches of {steps.atoms.shape[2]} pixels")
+            pixels = steps.atoms.shape[2] // steps.planes
+            if pixels != (height * width if steps.planes == 1 else steps.side**2):
+                raise ValueError(f"steps: those to {task} are for patches of {pixels} pixels")
 
     def __repr__(self) -> str:
         height, width = self.patch_shape
@@ -319,7 +323,8 @@ def load_operator(name_or_path: str | os.PathLike[str] = "default") -> AnalysisO
     shipped = _shipped()
     if isinstance(name_or_path, str) and name_or_path in shipped:
         with resources.as_file(shipped[name_or_path]) as path:
-            return AnalysisOperator.load(path)
+            found = AnalysisOperator.load(path)
+        return _without_steps(found) if name_or_path == "default" else found
     if not Path(name_or_path).exists():
         raise FileNotFoundError(
             f"{os.fspath(name_or_path)}: no such operator file, and no operator of that name is shipped "
@@ -359,5 +364,14 @@ def shipped_operators() -> tuple[str, ...]:
 
 
 def _shipped() -> dict[str, Any]:
+    """Their files by their names; "default" is in that of the one with steps, which began as it."""
     folder = resources.files("cosparse") / "operators"
-    return {Path(entry.name).stem: entry for entry in folder.iterdir() if entry.name.endswith(".safetensors")}
+    files = {Path(entry.name).stem: entry for entry in folder.iterdir() if entry.name.endswith(".safetensors")}
+    return {"default": files[STAGED], **files} if STAGED in files else files
+
+
+def _without_steps(operator: AnalysisOperator) -> AnalysisOperator:
+    """The refined operator that its steps were added to."""
+    made = {key: value for key, value in operator.provenance.items() if not key.startswith("steps")}
+    told = {key: value.replace(f" {STAGED} ", " default ") for key, value in made.items()}
+    return replace(operator, provenance=told | {"name": "default"}, steps={})

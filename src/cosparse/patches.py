@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.io.find import find_images
-from cosparse.io.picture import read_greys
+from cosparse.io.picture import read_greys, read_image
 from cosparse.io.values import to_working
 
 FLAT = 2.0  # grey levels (of 255): a patch whose standard deviation is lower says nothing about structure
@@ -148,17 +148,43 @@ def sample_image(image: NDArray[np.float32], size: int, quota: int, rng: np.rand
 
 def grey_images(images: Any, data_range: float | None = None) -> list[NDArray[np.float32]]:
     """Every image, and every page of one, as float32 (h, w) on 0..255."""
+    return _every_page(images, data_range, read_greys, _pages)
+
+
+def colour_images(images: Any, data_range: float | None = None) -> list[NDArray[np.float32]]:
+    """Every image of red, green and blue, and every page of one, as float32 (h, w, 3) on 0..255."""
+    return _every_page(images, data_range, _read_colours, _colour_pages)
+
+
+def _every_page(
+    images: Any, data_range: float | None, read: Callable[..., list[Any]], pages_of: Callable[..., list[Any]]
+) -> list[NDArray[np.float32]]:
     single = isinstance(images, (str, os.PathLike, np.ndarray))
     pictures: list[NDArray[np.float32]] = []
     for number, image in enumerate([images] if single else images):
         if isinstance(image, (str, os.PathLike)):
             for path in find_images([Path(image)]):
-                pictures += read_greys(path, data_range=data_range)
+                pictures += read(path, data_range=data_range)
             continue
-        pictures += _pages(image, "images" if single else f"images[{number}]", data_range)
+        pictures += pages_of(image, "images" if single else f"images[{number}]", data_range)
     if not pictures:
         raise ValueError("images: none given")
     return pictures
+
+
+def _read_colours(path: Path, *, data_range: float | None) -> list[NDArray[np.float32]]:
+    picture = read_image(path, data_range=data_range)
+    return _colour_pages(picture.pixels, str(path), picture.data_range)
+
+
+def _colour_pages(image: Any, name: str, data_range: float | None) -> list[NDArray[np.float32]]:
+    """The pages of an array whose last axis is of red, green and blue."""
+    array = to_working(image, data_range=data_range, name=name)
+    if array.ndim < 3 or array.shape[-1] != 3:
+        raise ValueError(f"{name}: expected red, green and blue, (h, w, 3) or a stack of it, got shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: holds NaN or infinite values; remove or inpaint them first")
+    return list(array.reshape(-1, *array.shape[-3:]))
 
 
 def _pages(image: Any, name: str, data_range: float | None) -> list[NDArray[np.float32]]:

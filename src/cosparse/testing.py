@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.reconstruction.measurement import dot_gap
+from cosparse.reconstruction.measured import dot_gap
 
 
 def dot_test(A: Any, *, rtol: float = 1e-4, rng: int | np.random.Generator = 0, dtype: Any = float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -68,6 +69,8 @@ class TrainedSteps:
     alone, with that as their y, or with pull·Aᵀ(A s - y) for the small image y. In place of the noise stands how little
     is known, see :mod:`cosparse.reconstruction.correction`.
 
+    Steps of several planes at once have patches of all of them: an atom then says how they go together.
+
     Attributes
     ----------
     atoms : (T, k, n) array
@@ -86,6 +89,8 @@ class TrainedSteps:
         Distance of the patches.
     sigma : (float, float)
         The least and the largest noise they were trained for.
+    planes : int
+        How many planes a patch is of; those of a pixel stand beside each other.
 
     References
     ----------
@@ -108,6 +113,7 @@ class TrainedSteps:
     floor_exponents: Array
     stride: int = 2
     sigma: tuple[float, float] = (5.0, 50.0)
+    planes: int = 1
 
     def __post_init__(self) -> None:
         for name, shape in self._shapes().items():
@@ -121,6 +127,8 @@ class TrainedSteps:
         low, high = (float(end) for end in self.sigma)
         if not 0 < low <= high < np.inf or self.stride < 1:
             raise ValueError(f"sigma, stride: must be positive and in order, got {self.sigma!r}, {self.stride!r}")
+        if self.planes < 1 or self.atoms.shape[2] % self.planes:
+            raise ValueError(f"planes: atoms of {self.atoms.shape[2]} numbers cannot be of {self.planes!r} planes")
         object.__setattr__(self, "sigma", (low, high))
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
@@ -138,6 +146,11 @@ class TrainedSteps:
 
     def __len__(self) -> int:
         return len(self.pull)
+
+    @property
+    def side(self) -> int:
+        """Pixels of a side of the patches, which are square."""
+        return math.isqrt(self.atoms.shape[2] // self.planes)
 
     def __repr__(self) -> str:
         stages, k, _ = self.atoms.shape
@@ -166,7 +179,14 @@ class TrainedSteps:
     def digest(self) -> str:
         """A name for all that a repair depends on."""
         words = f"{self.stride} {self.sigma[0]!r} {self.sigma[1]!r}"
+        words += f" {self.planes}" if self.planes > 1 else ""
         return digest([array.astype("<f4") for array in self.arrays().values()], words)
+
+    def turned(self, quarters: int) -> TrainedSteps:
+        """With all atoms turned: what they make of a picture is about what these make of it turned, turned back."""
+        square = self.atoms.reshape(*self.atoms.shape[:2], self.side, self.side, self.planes)
+        atoms = np.rot90(square, quarters, axes=(2, 3)).reshape(self.atoms.shape)
+        return replace(self, atoms=atoms)
 
     def at(self, sigma: float, levels: ArrayLike = ()) -> list[Step]:
         """The steps at noise sigma, and what they are at other levels.
@@ -181,7 +201,7 @@ class TrainedSteps:
             scale, gain, pool, floor, share, pull = (factor[0] for factor in self._factors(t, np.array([sigma])))
             gain = np.float32(self.stride**2 / len(scale)) * gain
             step = Step(
-                scale[:, None] * (self.atoms[t] - self.atoms[t].mean(axis=1, keepdims=True)),
+                scale[:, None] * without_means(self.atoms[t], self.planes),
                 gain * self.own[t],
                 pool[:, None] * self.pools[t],
                 gain[:, None] * self.shares[t] * share,
@@ -214,6 +234,15 @@ class TrainedSteps:
             factor(self.floor_exponents[t]), factor(self.share_exponents[t]),
             self.pull[t] * factor(self.pull_exponents[t]),
         )  # fmt: skip
+
+
+def without_means(atoms: Array, planes: int = 1) -> Array:
+    """Atoms (k, n) that see no mean of any plane of their patches."""
+    found = np.empty_like(atoms)
+    for plane in range(planes):
+        own = atoms[:, plane::planes]
+        found[:, plane::planes] = own - own.mean(axis=1, keepdims=True)
+    return found
 
 
 def in_bytes(name: str, array: Array) -> tuple[NDArray[np.int8], Single]:

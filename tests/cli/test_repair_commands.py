@@ -331,6 +331,26 @@ def test_inpaint_with_a_mask_image(run, scratched):
     assert cosparse.psnr(COLOUR, read_image("a.inpainted.png").pixels) > 30
 
 
+def test_inpaint_a_wide_hole_from_where_it_may_be_copied(run):
+    """As the library has it; what is no way to fill, or no source, is said in a line."""
+    hole, source = (np.zeros(COLOUR.shape[:2], bool) for _ in range(2))
+    hole[20:44, 20:44] = source[:, 48:] = True
+    write_image("a.png", COLOUR)
+    write_image("hole.png", hole)
+    write_image("source.png", source)
+    asked = ("inpaint", "a.png", "--mask", "hole.png", "--force", "--quality", "fast")
+    run(*asked, "--fill", "copy", "--seed", "3", "--source", "source.png")
+    expected = cosparse.inpaint(COLOUR, hole, fill="copy", seed=3, source=source, quality="fast", channel_axis=-1)
+    np.testing.assert_array_equal(read_image("a.inpainted.png").pixels, expected)
+    run(*asked, "--fill", "smooth")
+    smooth = cosparse.inpaint(COLOUR, hole, fill="smooth", quality="fast", channel_axis=-1)
+    np.testing.assert_array_equal(read_image("a.inpainted.png").pixels, smooth)
+    run(*asked, "--fill", "best", code=2)
+    assert "--fill best: must be auto, smooth or copy" in run.err
+    run(*asked, "--source", "none.png", code=2)
+    assert "--source: " in run.err
+
+
 def test_inpaint_what_is_transparent(run, scratched):
     alpha = np.where(scratched, 0, 255).astype(np.uint8)
     shown = np.where(scratched[..., None], np.uint8(0), COLOUR)

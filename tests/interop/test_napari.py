@@ -6,6 +6,7 @@ Needs napari, a Qt and a display with OpenGL: `make test-napari` sees to all of 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,19 @@ def test_the_manifest_is_valid():
         done = subprocess.run([npe2, "validate", what], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "valid" in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_example_runs(viewer):
+    """In a process of its own, as a reader would; the viewer here only says whether there can be one."""
+    pytest.importorskip("matplotlib")
+    script = Path(__file__).resolve().parents[2] / "docs" / "examples" / "napari_layers.py"
+    without_screen = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, env=without_screen)
+    assert done.returncode == 0, done.stderr
+    scratched, filled, clean = map(float, re.findall(r"([\d.]+) dB", done.stdout))
+    assert clean > filled + 4 and filled > scratched + 2
+    assert 15 < float(re.search(r"found: ([\d.]+) grey", done.stdout)[1]) < 25
 
 
 def test_denoising_is_the_library_s_and_the_layer_s_place_is_kept(viewer, docked, ran, stack):

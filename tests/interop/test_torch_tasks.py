@@ -8,7 +8,7 @@ import pytest
 import cosparse
 from cosparse.optimize import Whitened
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.correction import corrected
+from cosparse.reconstruction.correction import correct
 from cosparse.reconstruction.stages import Grouping
 
 torch = pytest.importorskip("torch", reason="torch is not installed; make test-torch brings it")
@@ -66,7 +66,7 @@ def test_denoise_colours(colours, sigma):
     agree(ours, cosparse.denoise(noisy, sigma, channel_axis=-1, chroma=0.8), colours)
 
 
-@pytest.mark.parametrize("sigma, grouping", [(0.0, True), (0.04, True), (0.0, False)])
+@pytest.mark.parametrize("sigma, grouping", [(0.0, True), (0.02, True), (0.06, True), (0.0, False)])
 def test_inpaint(clean, sigma, grouping):
     mask = np.random.default_rng(1).random(clean.shape) < 0.5
     seen = np.where(mask, np.nan, with_noise(clean, sigma)).astype(np.float32)
@@ -124,7 +124,8 @@ def test_whitened_coordinates_are_those_of_arrays(shape):
     assert np.allclose(ours.step(here, there, 0.3), theirs.step(point, vector, 0.3), atol=1e-5)
 
 
-def test_fillings_are_corrected_as_those_of_arrays_are(clean):
+@pytest.mark.parametrize("quality", ["balanced", "best"])
+def test_fillings_are_corrected_as_those_of_arrays_are(clean, quality):
     """A mask that is dense here and thin there, with a hole whose middle is too far from all that is known."""
     image, rng = 255 * clean, np.random.default_rng(0)
     gaps = rng.random(image.shape) < np.linspace(0, 1.1, image.shape[1])
@@ -133,10 +134,10 @@ def test_fillings_are_corrected_as_those_of_arrays_are(clean):
     operator = cosparse.load_operator("staged")
     steps = operator.steps["inpaint"]
     problem = cosparse.Problem(operator, cosparse.Plan((), 2), filled, free=gaps)
-    wanted = cosparse.solve(corrected(problem, filled, steps)).image
+    wanted = correct(problem, filled, steps, 1, quality)
     planes = torch.tensor(np.stack([filled, filled + 9]))
     with torch.no_grad():
-        found = corrected_filling(operator, steps, planes, torch.tensor(gaps)).numpy()
+        found = corrected_filling(operator, steps, planes, torch.tensor(gaps), quality).numpy()
     assert np.abs(found[0] - wanted).max() < 0.01 and np.abs(found[1] - 9 - wanted).max() < 0.01
     assert (found[0] == filled)[~gaps | (np.abs(filled - wanted) == 0)].all()
     assert np.abs(wanted - filled).max() > 5
@@ -276,10 +277,10 @@ def test_a_callback_may_stop(clean):
 
 def test_what_cannot_be_is_said(clean):
     image = torch.tensor(clean)
-    with pytest.raises(ValueError, match="estimate_noise"):
-        cosparse.denoise(image)
-    with pytest.raises(ValueError, match="Gaussian noise is known"):
-        cosparse.denoise(image, noise=cosparse.PoissonGaussian(0.1))
+    with pytest.raises(ValueError, match="sigma, noise: say how noisy"):
+        cosparse.denoise(image, 0.1, noise=cosparse.PoissonGaussian(0.1))
+    with pytest.raises(ValueError, match="sigma: a map of noise levels has the image's shape"):
+        cosparse.denoise(image, torch.ones(3, 4))
     with pytest.raises(ValueError, match="image: holds NaN"):
         cosparse.denoise(image / 0, 0.1)
     with pytest.raises(ValueError, match="data_range: is 1"):
@@ -296,3 +297,14 @@ def test_what_cannot_be_is_said(clean):
         cosparse.reconstruct(image.half(), image, (1, 1))
     with pytest.raises(TypeError, match="deblock: takes arrays"):
         cosparse.deblock(image, [[1] * 64])
+
+
+def test_a_wide_hole_is_filled_as_in_an_array(clean):
+    image = np.tile(clean, (2, 2))
+    mask = np.zeros(image.shape, bool)
+    mask[40:72, 30:62] = True
+    copied, smooth = (cosparse.inpaint(image, mask, fill=fill, quality="fast", seed=1) for fill in ("auto", "smooth"))
+    found = cosparse.inpaint(torch.tensor(image), torch.tensor(mask), quality="fast", seed=1)
+    assert np.abs(found.numpy() - copied).max() < 1e-6 and np.abs(copied - smooth)[mask].max() > 0.05
+    with pytest.raises(ValueError, match="fill: expected one of"):
+        cosparse.inpaint(torch.tensor(image), torch.tensor(mask), fill="paint")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ def drawn(seed, shape):
     """Parameters of five atoms and two pools, an image and an adjoint, in double precision."""
     rng = np.random.default_rng(seed)
     parameters = [
-        rng.standard_normal((5, 12)) / 3,
+        rng.standard_normal((5, 12 * math.prod(shape[2:]))) / 3,
         rng.standard_normal(5),
         rng.random((2, 5)),
         rng.standard_normal((5, 2)),
@@ -28,7 +30,7 @@ def drawn(seed, shape):
 
 
 @given(
-    shape=st.sampled_from([(1, 1), (3, 2), (9, 40), (37, 12), (70, 30)]),
+    shape=st.sampled_from([(1, 1), (3, 2), (9, 40), (37, 12), (70, 30), (3, 2, 2), (40, 9, 3)]),
     stride=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     seed=st.integers(0, 2**31),
 )

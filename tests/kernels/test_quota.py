@@ -1,10 +1,10 @@
-"""CPU quotas of control groups, read from trees as the kernel writes them."""
+"""Limits of control groups, read from trees as the kernel writes them."""
 
 from __future__ import annotations
 
 import pytest
 
-from cosparse.kernels.quota import cpu_quota
+from cosparse.kernels.quota import cpu_quota, memory_left
 
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = (
@@ -74,3 +74,43 @@ def test_no_control_groups(tmp_path, system):
     assert cpu_quota(tmp_path) is None
     assert cpu_quota(system("", "", {})) is None
     assert cpu_quota(system("not as today\n", V2, {})) is None
+
+
+# -- memory ----------
+
+FREE = {"proc/meminfo": "MemTotal:  9000000 kB\nMemAvailable:  4000000 kB\n"}
+
+
+def test_memory_that_the_machine_leaves(system, tmp_path):
+    assert memory_left(system("0::/\n", V2, FREE)) == 4_096_000_000
+    assert memory_left(tmp_path / "elsewhere") is None
+
+
+def test_memory_that_a_group_of_version_two_leaves(system):
+    own = "sys/fs/cgroup/app/memory"
+    files = {
+        f"{own}.max": "1000\n",
+        f"{own}.current": "700\n",
+        f"{own}.stat": "anon 500\nactive_file 50\ninactive_file 150\n",
+    }
+    above = {"sys/fs/cgroup/memory.max": "max\n", "sys/fs/cgroup/memory.current": "900\n"}
+    assert memory_left(system("0::/app\n", V2, FREE | files | above)) == 500  # files give way
+    tighter = {
+        "sys/fs/cgroup/memory.max": "800\n",
+        "sys/fs/cgroup/memory.current": "790\n",
+        "sys/fs/cgroup/memory.stat": "",
+    }
+    assert memory_left(system("0::/app\n", V2, FREE | files | tighter)) == 10
+    over = {f"{own}.current": "1300\n", f"{own}.stat": "anon 1300\n"}
+    assert memory_left(system("0::/app\n", V2, FREE | files | over)) == 0
+
+
+def test_memory_that_a_group_of_version_one_leaves(system):
+    mounts = "34 23 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+    own = "sys/fs/cgroup/memory/job/memory"
+    files = {
+        f"{own}.limit_in_bytes": "5000\n",
+        f"{own}.usage_in_bytes": "1000\n",
+        f"{own}.stat": "cache 400\ninactive_file 300\n",
+    }
+    assert memory_left(system("4:memory:/job\n2:cpu:/x\n", mounts, FREE | files)) == 4300

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from skimage.data import coffee
 
-from cosparse import denoise, psnr
+from cosparse import denoise, load_operator, psnr
 from cosparse.reconstruction.chroma import brought_up, halved
 from cosparse.reconstruction.planes import GAINS, Channel
 from cosparse.reconstruction.stages import QUALITIES, TABLE
 from cosparse.reconstruction.tasks.denoising import TASK
 
+STAGED = load_operator("staged")
+ALONE = dataclasses.replace(STAGED, steps={name: steps for name, steps in STAGED.steps.items() if name != "colours"})
 NOISE = 30.0  # of which chroma is at half size, but for `best`
 
 
@@ -54,14 +58,20 @@ def test_colours_have_details_of_their_own_where_they_stand_out_of_noise():
 
 @pytest.mark.parametrize("quality", QUALITIES)
 def test_half_from_the_tables_noise_on_and_luma_never(quality):
-    half, steps = (TABLE["chroma"][name][QUALITIES.index(quality)] for name in ("half", "steps"))
-    below, above = (request(quality=quality, sigma=sigma).problems() for sigma in (half - 1, half))
+    for operator, rule in (("staged", "together"), (ALONE, "half")):
+        half, steps = (TABLE["chroma"][name][QUALITIES.index(quality)] for name in (rule, "steps"))
+        asked = {"quality": quality, "operator": operator}
+        below, above = (request(sigma=sigma, **asked).problems() for sigma in (half - 1, half))
+        _check_halves(below, above, quality, steps)
+    assert not any(problem.half for problem in request(quality=quality, sigma=60.0, operator="default").problems())
+
+
+def _check_halves(below, above, quality, steps):
     assert [problem.half for problem in below] == [False] * 3
     assert [problem.half for problem in above] == [False, True, True]
     assert [problem.start.shape for problem in above] == [(16, 16), (8, 8), (8, 8)]
     own, taken = (len(request(quality=name).problems()[0].steps) for name in (quality, steps))
     assert [len(problem.steps) for problem in above] == [own, taken, taken]
-    assert not any(problem.half for problem in request(quality=quality, sigma=60.0, operator="default").problems())
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
@@ -88,32 +98,35 @@ def test_a_constant_colour_of_any_size_stays(shape):
     np.testing.assert_allclose(denoise(image, NOISE, data_range=255, channel_axis=-1), image, atol=0.01)
 
 
-def test_half_costs_little():
-    """Beside chroma of full size; benchmarks/colour.py has the figures."""
+def test_colours_beside_luma_are_better_than_each_alone():
+    """At half their size, and in the mean with full size; benchmarks/colour.py has the figures."""
     truth = coffee()[100:228, 200:328].astype(np.float32)
     noisy = truth + np.random.default_rng(0).normal(0, NOISE, truth.shape)
-    options = {"data_range": 255, "channel_axis": -1}
-    result = psnr(truth, denoise(noisy, NOISE, **options), data_range=255)
-    before, TABLE["chroma"]["half"] = TABLE["chroma"]["half"], [np.inf] * 3
-    try:
-        full = psnr(truth, denoise(noisy, NOISE, **options), data_range=255)
-    finally:
-        TABLE["chroma"]["half"] = before
-    assert result > full - 0.1
+    for quality, gain in (("fast", 0.1), ("balanced", 0.1), ("best", 0.05)):
+        options = {"data_range": 255, "channel_axis": -1, "quality": quality}
+        alone, beside = (
+            psnr(truth, denoise(noisy, NOISE, operator=o, **options), data_range=255) for o in (ALONE, STAGED)
+        )
+        assert beside > alone + gain
 
 
-@pytest.mark.parametrize("stop_at", [2, 6, 9, 13])
-def test_stopped_on_its_way_what_was_shown_last_is_what_comes_out(stop_at):
-    """In luma, in either opponent, in the second pass."""
+@pytest.mark.parametrize(
+    ("quality", "stop_at"), [("balanced", 2), ("balanced", 7), ("balanced", 9), ("best", 8), ("best", 17), ("best", 19)]
+)
+def test_stopped_on_its_way_what_was_shown_last_is_what_comes_out(quality, stop_at):
+    """In luma, in the opponents, before the second pass."""
     truth = coffee()[100:164, 200:264].astype(np.float32)
     noisy = (truth + np.random.default_rng(0).normal(0, NOISE, truth.shape)).astype(np.float32)
-    seen = []
+    seen, planes = [], []
 
     def callback(progress):
         if not progress.second_pass:
             seen.append(progress.image)
+            planes.append((progress.plane, progress.planes))
         return len(seen) == stop_at
 
-    result = denoise(noisy, NOISE, data_range=255, channel_axis=-1, bounds=None, callback=callback)
-    assert len(seen) == min(stop_at, 13)
+    options = {"quality": quality, "data_range": 255, "channel_axis": -1, "bounds": None, "callback": callback}
+    result = denoise(noisy, NOISE, **options)
+    taken = [5, 4] if quality == "balanced" else [5, 5, 5, 4]  # of luma and both together, or each alone before
+    assert planes == [(i, len(taken)) for i, count in enumerate(taken) for _ in range(count)][:stop_at]
     np.testing.assert_allclose(result, seen[-1], atol=1e-3)

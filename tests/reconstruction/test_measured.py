@@ -10,7 +10,7 @@ from skimage.data import astronaut
 
 from cosparse import Stop, psnr, reconstruct
 from cosparse.reconstruction import measurement
-from cosparse.reconstruction.measured import Layout
+from cosparse.reconstruction.measured import Layout, size_of
 
 SIDE = 32
 SHAPE = (SIDE, SIDE)
@@ -177,3 +177,37 @@ def test_matrices_of_one_channel_for_all(colours):
     A = sparse.kron(one, sparse.eye_array(3), format="csr")
     y = A @ colours.ravel()
     assert psnr(colours, reconstruct(y, A, colours.shape).image) > psnr(colours, y.reshape(colours.shape)) + 5
+
+
+@pytest.mark.parametrize("kind", ["pixels", "Fourier", "sums"])
+def test_units_of_the_data_change_nothing(kind):
+    """A and its data times a number, as of a detector with another gain: the same image."""
+    image = np.add.outer(np.sin(np.arange(SIDE) / 3), np.arange(SIDE) / SIDE).astype(np.float32) / 3 + 0.4
+    rng = np.random.default_rng(0)
+    A = {
+        "pixels": lambda: aslinearoperator(measurement.sampling(rng.random(SHAPE) < 0.6)),
+        "Fourier": lambda: measurement.fourier_sampling(measurement.variable_density_mask(SHAPE, 0.4)),
+        "sums": lambda: aslinearoperator(sparse.random_array((200, SIDE**2), density=0.1, rng=rng, dtype=np.float32)),
+    }[kind]()
+    y = A.matvec(image.ravel())
+    y = y + 0.01 * np.abs(y).mean() * rng.standard_normal(y.shape)
+    sigma = 0.01 * float(np.abs(y).mean())
+    usual = reconstruct(y, A, SHAPE, sigma=sigma, bounds=None, quality="fast")
+    for factor in (0.02, 30.0):
+        scaled = LinearOperator(
+            A.shape, matvec=lambda x, f=factor: f * A.matvec(x), rmatvec=lambda v, f=factor: f * A.rmatvec(v),
+            dtype=A.dtype,
+        )  # fmt: skip
+        found = reconstruct(factor * y, scaled, SHAPE, sigma=factor * sigma, bounds=None, quality="fast")
+        assert found.weight == pytest.approx(factor**2 * usual.weight, rel=1e-3)
+        assert np.abs(found.image - usual.image).mean() < 2e-3  # they end after as many steps, not at the minimum
+
+
+def test_the_size_of_a_measurement_is_that_of_what_it_says():
+    for A in (measurement.identity(SHAPE), measurement.hadamard_sensing(SHAPE, 30)):
+        assert size_of(A) == 1.0
+    A = measurement.fourier_sampling(measurement.variable_density_mask(SHAPE, 0.2))
+    real = LinearOperator(A.shape, matvec=A.matvec, rmatvec=lambda y: A.rmatvec(y).real, dtype=A.dtype)
+    assert size_of(A) == size_of(real) == 1.0
+    assert size_of(aslinearoperator(np.diag([3.0, 3.0, 0.0]))) == pytest.approx(3)
+    assert size_of(aslinearoperator(np.zeros((2, 4)))) == 1.0

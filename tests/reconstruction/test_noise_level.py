@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from repairs import REPAIRS, noise
 
+import cosparse
 from cosparse import estimate_sigma
 
 
@@ -34,3 +35,11 @@ def test_every_page_has_a_noise_of_its_own(task, shift, colour):
         options["channel_axis"] = 0
         first = REPAIRS[task](np.moveaxis(pages, -1, 0), **options)
         np.testing.assert_array_equal(np.moveaxis(first, 0, -1), expected)
+
+
+@pytest.mark.parametrize("sigma", [1e-300, 2e-227, 1e-40, 1e-14])
+def test_a_level_of_next_to_nothing_is_none(sigma):
+    """Not a division by it."""
+    image = np.linspace(0, 1, 120).reshape(10, 12)
+    for model in (cosparse.Gaussian(sigma), cosparse.PoissonGaussian(gain=sigma**2 or sigma, read=sigma)):
+        np.testing.assert_allclose(cosparse.denoise(image, noise=model, quality="fast"), image, atol=1e-9)

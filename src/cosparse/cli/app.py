@@ -98,14 +98,22 @@ _add(inspecting.compare, "A B [OPTIONS]", "truth.png repaired.png")
 _add(demo.studio, "[OPTIONS]", "")
 
 
+def _end_at(name: str) -> None:
+    """End as Python does at a signal of that name, so that states are kept and temporary files go; if it is heeded."""
+    number = getattr(signal, name, None)  # Windows has no SIGHUP
+    if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup has it ignored
+        signal.signal(number, lambda *_: sys.exit(128 + number))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the program; returns the exit code: 0 done, 1 some inputs failed, 2 misused."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     plain = given[: given.index("--")] if "--" in given else given
     Debug.on = "--debug" in plain  # wherever it stands
     given = [a for a in plain if a != "--debug"] + given[len(plain) :]
-    if arguments is None and hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that temporary files go
+    if arguments is None:
+        for name in ("SIGTERM", "SIGHUP"):
+            _end_at(name)
     try:
         return int(app(given, standalone_mode=False, prog_name="cosparse") or 0)
     except (Stopped, KeyboardInterrupt, typer.Abort) as error:

@@ -211,14 +211,18 @@ class FileRepair:
             picture, options.task.name, sigma=options.sigma, operator=options.prior, weight=options.weight,
             quality=options.quality.value, callback=callback, luma=options.luma, chroma=options.chroma,
             noise=options.noise_kind and options.noise_kind.model(picture.data_range),
-            **options.own, **({} if mask is None else {"mask": mask}),
+            **options.own, **options.memory, **({} if mask is None else {"mask": mask}),
         )  # fmt: skip
 
     def _part(self, mask: Mask | None, part: Picture, place: tuple[slice, slice]) -> None:
         """A part of a picture, to see how long it takes; one without anything to fill in takes no time."""
         own = None if mask is None else (mask if mask.ndim == 2 else mask[(0,) * (mask.ndim - 2)])[place]
         if own is None or not own.all():
-            self._repair(part, own, None)
+            smooth = {name: value for name, value in self.options.own.items() if name not in ("fill", "source", "seed")}
+            if own is not None:
+                smooth["fill"] = "smooth"  # as a part says nothing of wide holes
+            plain = replace(self, options=replace(self.options, own=smooth))
+            plain._repair(part, own, None)
 
     @property
     def _factor(self) -> float:

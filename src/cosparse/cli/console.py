@@ -73,7 +73,10 @@ def reason(error: BaseException) -> str:
         traceback.print_exception(error)
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError):
-        return "not enough memory; use a smaller image, or --quality fast"
+        from cosparse.reconstruction.memory import TooLargeError
+
+        own = isinstance(error, TooLargeError)  # what the system says names an array of ours, or nothing
+        return text if own else "not enough memory; use a smaller image, or --quality fast"
     if isinstance(error, (ValueError, OSError, UsageProblem)):
         return text or type(error).__name__
     return f"unexpected {type(error).__name__}: {text}; please report what --debug shows"

@@ -68,6 +68,12 @@ def studio(
     port: Annotated[int, typer.Option(metavar="N", help="Of the page.", min=0, max=65535)] = 7860,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print its address.")] = False,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="0.0.0.0 lets others in, unencrypted.")] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD", help="What others must bring; or: auto, none.", envvar="COSPARSE_TOKEN", show_envvar=False
+        ),
+    ] = None,
     root_path: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where a proxy shows it: /tools/cosparse.")
     ] = None,
@@ -80,9 +86,9 @@ def studio(
         from cosparse.studio import Limits, Place, serve
     except ImportError:
         raise UsageProblem("the web page is not installed; install it with: pip install 'cosparse[web]'") from None
+    limits = Limits(upload_bytes=max_upload * 1_000_000, pixels=max_pixels * 1_000_000)
     try:
         place = Place.parse(root_path)
+        serve(host=host, port=port, browser=not no_browser, limits=limits, place=place, log=log, token=token)
     except ValueError as error:
         raise UsageProblem(str(error)) from None
-    limits = Limits(upload_bytes=max_upload * 1_000_000, pixels=max_pixels * 1_000_000)
-    serve(host=host, port=port, browser=not no_browser, limits=limits, place=place, log=log)

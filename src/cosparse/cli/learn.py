@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,8 +26,9 @@ from cosparse.cli.targets import tell_unread
 from cosparse.io.find import find_images, unread_files
 from cosparse.io.picture import write_image
 from cosparse.learning import LearnProgress
-from cosparse.patches import grey_images, sample_up_to
+from cosparse.patches import colour_images, grey_images, sample_up_to
 
+Pages = list[NDArray[np.float32]]
 COUNT = 200_000
 MEMORY = 64_000_000  # pixels of training images held at once
 
@@ -149,8 +150,8 @@ class Reading:
     skipped: int = 0
 
 
-def read_pictures(given: list[str], seed: int, data_range: float | None = None) -> Reading:
-    """Every readable image, of large collections a window each."""
+def read_pictures(given: list[str], seed: int, data_range: float | None = None, *, colours: bool = False) -> Reading:
+    """Every readable image, of large collections a window each; grey, or of red, green and blue."""
     files: dict[Path, None] = {}
     problems: list[str] = []
     unread: dict[Path, None] = {}
@@ -166,7 +167,7 @@ def read_pictures(given: list[str], seed: int, data_range: float | None = None) 
         bar.begin("reading")
         for number, path in enumerate(files):
             try:
-                pages = _grey_pages(path, data_range)
+                pages = _pages(path, data_range, colour_images if colours else grey_images)
                 most = MEMORY // len(files) // len(pages)
                 pictures += [_window(page, most, rng) for page in pages]
                 used += 1
@@ -178,17 +179,19 @@ def read_pictures(given: list[str], seed: int, data_range: float | None = None) 
     return Reading(pictures, used, problems, len(unread))
 
 
-def _grey_pages(path: Path, data_range: float | None) -> list[NDArray[np.float32]]:
+def _pages(path: Path, data_range: float | None, pages_of: Callable[..., Pages]) -> Pages:
     picture = read_picture(path, data_range)
     if not np.isfinite(picture.pixels).all():
         raise ValueError(f"{path}: holds NaN or infinite values; leave it out")
-    return grey_images([picture.pixels], picture.data_range)
+    if pages_of is colour_images and picture.channel_axis is None:
+        raise ValueError(f"{path}: is grey; colours are learned from pictures in colour")
+    return pages_of([picture.pixels], picture.data_range)
 
 
 def _window(image: NDArray[np.float32], pixels: int, rng: np.random.Generator) -> NDArray[np.float32]:
     """At most so many pixels of an image, around a random place."""
     share = math.sqrt(min(1.0, pixels / image.size))
-    height, width = (max(1, int(side * share)) for side in image.shape)
+    height, width = (max(1, int(side * share)) for side in image.shape[:2])
     top = int(rng.integers(image.shape[0] - height + 1))
     left = int(rng.integers(image.shape[1] - width + 1))
     return image[top : top + height, left : left + width].copy()

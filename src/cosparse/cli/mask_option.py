@@ -64,7 +64,7 @@ class MaskOption:
         if (path := Path(self.spec)).is_dir():
             folder = path.absolute() if absolute else path
             return lambda picture, place: white_mask(read_image(_beside(folder, place)))
-        shared = _mask_image(path)
+        shared = mask_image(path)
         return lambda picture, place: shared
 
     def _finder(self) -> Callable[[Any, bool, float], Any]:
@@ -111,12 +111,12 @@ def _colour(spec: str) -> NDArray[np.float32]:
     return np.array([int(spec[i : i + 2], 16) for i in (1, 3, 5)], np.float32)
 
 
-def _mask_image(path: Path) -> Mask:
+def mask_image(path: Path, option: str = "--mask") -> Mask:
     """White in an image file."""
     try:
         return white_mask(read_image(path))
     except (OSError, ValueError) as error:
-        raise UsageProblem(f"--mask: {error}") from error
+        raise UsageProblem(f"{option}: {error}") from error
 
 
 def _beside(folder: Path, place: Path) -> Path:
@@ -143,7 +143,7 @@ def _mask_file(path: Path, chunks: tuple[tuple[int, ...], ...]) -> Any:
     from cosparse.cluster.sources import TIFF, OnDisk, as_dask, is_zarr
 
     try:
-        found = OnDisk(path) if is_zarr(path) or path.suffix.lower() in TIFF else _mask_image(path)
+        found = OnDisk(path) if is_zarr(path) or path.suffix.lower() in TIFF else mask_image(path)
     except (OSError, ValueError) as error:
         raise UsageProblem(f"--mask: {error}") from error
     shape = tuple(map(sum, chunks))

@@ -131,6 +131,8 @@ def run_tiles(options: Repair) -> None:
         raise UsageProblem("by tiles one picture is repaired at a time; give one IN and OUT")
     if options.reference or options.format:
         raise UsageProblem("--reference, --format: not by tiles; leave them out, and end OUT with .tif or .zarr")
+    if "source" in options.own:
+        raise UsageProblem("--source: a tile sees only what is about it; leave it out, or repair the picture whole")
     source, tile = Path(inputs[0]), options.tile or TILE
     target = Path(out) if out else beside(source, options.task.word, source.suffix)
     started = time.perf_counter()
@@ -150,7 +152,7 @@ def run_tiles(options: Repair) -> None:
             options.task.name, picture, target.resolve(), tile=tile, client=client, force=options.force,
             callback=lambda done, total: bar.update(done / total, f"{done} of {total} tiles"),
             operator=options.prior, weight=options.weight, quality=options.quality.value, data_range=span,
-            luma=options.luma, chroma=options.chroma, **own,
+            luma=options.luma, chroma=options.chroma, **options.memory, **own,
         )  # fmt: skip
     seconds, level = time.perf_counter() - started, report.sigma * 255.0 / span
     if options.json:

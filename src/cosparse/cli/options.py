@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -44,6 +45,24 @@ def _known_format(value: str | None) -> str | None:
     return name
 
 
+def _memory(value: str | None) -> str | None:
+    if value is not None:
+        memory_bytes(value)
+    return value
+
+
+def memory_bytes(text: str) -> float:
+    """A size of memory as bytes.
+
+    >>> memory_bytes("1.5GB"), memory_bytes("64 MiB")
+    (1500000000.0, 67108864.0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", text.strip().lower())
+    if found is None:
+        raise UsageProblem(f"--max-memory {text}: is no size; give 500MB or 4GB, say")
+    return float(found[1]) * float((1024 if found[3] else 1000) ** " kmgt".index(found[2] or " "))
+
+
 def _number(help: str, check: Callable[[CallbackParam, Any], Any]) -> Any:
     return Option(metavar="NUMBER", help=help, callback=check)
 
@@ -70,6 +89,9 @@ Kind = Annotated[str | None, Option("--noise", metavar="KIND", help="poisson:GAI
 _strength = must("lie in 0..10", lambda value: 0 <= value <= 10)
 Luma = Annotated[float, _number("Luma noise to remove, 0..2.", _strength)]
 Chroma = Annotated[float, _number("Chroma noise to remove.", _strength)]
+MaxMemory = Annotated[  # not in the help, which is one screen: docs/command-line.md
+    str | None, Option(metavar="SIZE", help="500MB, 4GB: refuse to take more.", callback=_memory, hidden=True)
+]
 EstimatedSigma = Annotated[float | None, _number("Noise on 0..255; estimated if left out.", _level)]
 NoSigma = Annotated[float, _number("Noise to remove, on 0..255.", _level)]
 
@@ -92,6 +114,7 @@ class Shared:
     data_range: DataRange = None
     scheduler: Scheduler = None
     tile: Tile = None
+    max_memory: MaxMemory = None
     json: Json = False
 
 
@@ -105,6 +128,11 @@ class Repair(Shared):
     mask: MaskOption | None = None  # how the task's mask is made, if it needs one
     noise_kind: NoiseOption | None = None  # what `noise` says
     own: Mapping[str, Any]  # the options that only this task has, as :func:`cosparse.repair.repair` takes them
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What `max_memory` says, as the library takes it; nothing if it was left out."""
+        return {} if self.max_memory is None else {"max_memory": memory_bytes(self.max_memory)}
 
 
 def find_operator(name: str) -> AnalysisOperator:

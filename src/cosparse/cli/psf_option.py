@@ -8,8 +8,8 @@ import numpy as np
 
 from cosparse.cli.console import UsageProblem
 from cosparse.io.picture import read_grey
-from cosparse.reconstruction.measurement import REDUCTIONS
 from cosparse.reconstruction.psf import FORMS, KINDS, Kernel, named_kernel
+from cosparse.reconstruction.reductions import REDUCTIONS
 
 
 def point_spread(spec: str) -> Kernel:

@@ -21,7 +21,9 @@ def refine(
     operator: Annotated[str, typer.Argument(metavar="OP", hidden=True)],
     images: Annotated[list[str], typer.Argument(metavar="IMAGES", hidden=True)],
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The refined operator's file.")],
-    task: Annotated[str, typer.Option(metavar="TASK", help="denoise, inpaint, upscale, or several: a,b.")] = "denoise",
+    task: Annotated[
+        str, typer.Option(metavar="TASK", help="denoise, inpaint, upscale, several (a,b), deblock, colours.")
+    ] = "denoise",
     sigma: Annotated[str, typer.Option(metavar="X[:Y]", help="Noise on 0..255, one level or a range.")] = "5:50",
     steps: Annotated[int, typer.Option(metavar="N", help="Steps of training.", min=1)] = 1000,
     batch: Annotated[int, typer.Option(metavar="N", help="Crops in each.", min=1)] = 16,
@@ -45,14 +47,15 @@ def refine(
     """
     target = checked_target(output, checkpoint, resume, force)
     start, levels = _start(operator), _levels(sigma)
-    reading = read_pictures(images, seed, data_range)
+    tasks = [name.strip() for name in task.split(",")]
+    reading = read_pictures(images, seed, data_range, colours="colours" in tasks)
     started = time.perf_counter()
     options = ("task", "sigma", "steps", "batch", "crop", "stride", "rate", "stages", "pools", "rough", "checkpoint")
     with explained(checkpoint, options), View("step", steps, _rows) as view:
         result = cosparse.refine_operator(
             start,
             reading.pictures,
-            task=[name.strip() for name in task.split(",")],
+            task=tasks,
             sigma=levels,
             stride=stride,
             steps=steps,

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
 
 from cosparse.cli.batch import run
 from cosparse.cli.console import UsageProblem
-from cosparse.cli.mask_option import MaskOption
+from cosparse.cli.mask_option import MaskOption, mask_image
 from cosparse.cli.noise_option import NoiseOption
 from cosparse.cli.on_cluster import by_tiles, run_tiles
 from cosparse.cli.options import EstimatedSigma, Grouping, NoSigma, Repair, Shared, find_operator, must
 from cosparse.cli.psf_option import made_by, point_spread
 from cosparse.jpeg import Jpeg
-from cosparse.reconstruction.measurement import FACTORS, USUAL
+from cosparse.reconstruction.holes import FILLS
+from cosparse.reconstruction.reductions import FACTORS, USUAL
 from cosparse.reconstruction.tasks import TASKS
 
 _near = must("lie in 0..255", lambda value: 0 <= value <= 255)
 _factors = must("be 1.5, 2, 3, 4 or 8", FACTORS.__contains__)
+_fills = must("be auto, smooth or copy", FILLS.__contains__)
 _borders = must("be replicate or periodic", {"replicate", "periodic"}.__contains__)
 
 Mask = Annotated[str, Option(metavar="MASK", help="What is missing: see above.", show_default=False)]
 Tolerance = Annotated[float, Option(metavar="0..255", help="Of '#rrggbb'.", callback=_near)]
 Grow = Annotated[int, Option(metavar="PIXELS", help="Widen the mask.", min=0, max=100)]
+HowFilled = Annotated[str, Option(metavar="auto|smooth|copy", help="How: see above.", callback=_fills)]
+Source = Annotated[str | None, Option(metavar="IMAGE", help="White where may be copied from.", show_default=False)]
+Seed = Annotated[int, Option(metavar="N", help="Another fills wide holes another way.", min=0)]
 Factor = Annotated[float, Option(metavar="1.5|2|3|4|8", help="How many times larger.", callback=_factors)]
 Kernel = Annotated[str, Option(metavar="KERNEL", help="The blur: see above.", show_default=False)]
 MadeBy = Annotated[str, Option("--kernel", metavar="KERNEL", help="How IN was made smaller: see above.")]
@@ -74,14 +80,30 @@ def denoise(sigma: EstimatedSigma = None, grouping: Grouping = True) -> dict[str
 
 @repairing
 def inpaint(
-    mask: Mask, tolerance: Tolerance = 20.0, grow: Grow = 0, sigma: NoSigma = 0.0, grouping: Grouping = True
+    mask: Mask,
+    tolerance: Tolerance = 20.0,
+    grow: Grow = 0,
+    sigma: NoSigma = 0.0,
+    grouping: Grouping = True,
+    fill: HowFilled = "auto",
+    source: Source = None,
+    seed: Seed = 0,
 ) -> dict[str, Any]:
     """Fill in missing pixels: scratches, text, holes.
 
     IN and OUT as for denoise. MASK: an image (white is missing), a folder of
     them, alpha (what is transparent), '#rrggbb' (what is painted so), or nan.
+    Wide holes are filled from elsewhere in the picture; --fill smooth does not,
+    --fill copy fills all so.
     """
-    return {"mask": MaskOption(mask, tolerance, grow), "sigma": sigma, "grouping": grouping}
+    given = {
+        "mask": MaskOption(mask, tolerance, grow),
+        "sigma": sigma,
+        "grouping": grouping,
+        "fill": fill,
+        "seed": seed,
+    }
+    return given if source is None else {**given, "source": mask_image(Path(source), "--source")}
 
 
 @repairing

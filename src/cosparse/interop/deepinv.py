@@ -15,8 +15,8 @@ except ImportError as problem:
 
 from cosparse.interop.torch import AnalysisPrior as TorchPrior
 from cosparse.interop.torch import StagedDenoiser
+from cosparse.interop.torch.tensor_denoising import denoise
 from cosparse.interop.torch.tensor_reconstruction import reconstruct
-from cosparse.interop.torch.tensor_tasks import denoise
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.reconstruction.general import Reconstruction
 from cosparse.reconstruction.stages import as_refined

@@ -6,6 +6,7 @@ it is done for a tile of patches at a time, which stays in the cache.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -128,20 +129,36 @@ def pooled_step(
     atoms: Single, own: Single, pools: Single, shares: Single, floors: Single, image: Single, patch: tuple[int, int],
     stride: tuple[int, int], local: LocalGains | None = None,
 ) -> Single:  # fmt: skip
-    """As `reference.pooled_step`, band by band; no two threads write to the same memory."""
-    down = stride[0]
+    """As `reference.pooled_step`, band by band; no two threads write to the same memory.
+
+    An image of several planes is to the kernels one plane whose rows have all planes of a pixel beside each other.
+    """
+    down, planes = stride[0], image.shape[2:]
+    laid = _laid(patch, stride, planes)
     rows, columns = positions(image.shape[0], down), positions(image.shape[1], stride[1])
     bands = [range(first, min(first + BAND, rows)) for first in range(0, rows, BAND)]
     transposed, pooling, sharing = (np.ascontiguousarray(array.T) for array in (atoms, pools, shares))
     levels, *tables = _tables(own, floors, (rows, columns), local)
-    change = np.zeros([(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)], np.float32)
+    extents = [(a - 1) * s + b for a, s, b in zip((rows, columns), stride, patch, strict=True)]
+    change = np.zeros((*extents, *planes), np.float32)
 
     def work(band: range) -> Single:
         pixels = replicate_rows(image, band, patch, stride)
+        flat = pixels.reshape(len(pixels), -1)
         part = np.zeros_like(pixels)
         here = levels[band.start : band.stop].reshape(-1)
         _step_band(
-            atoms, transposed, pooling, sharing, here, *tables, pixels, len(band), columns, *patch, *stride, part
+            atoms,
+            transposed,
+            pooling,
+            sharing,
+            here,
+            *tables,
+            flat,
+            len(band),
+            columns,
+            *laid,
+            part.reshape(flat.shape),
         )
         # Rows below the last patch row's top belong to the next band too: they are handed on.
         mine = len(band) * down if band.stop < rows else len(part)
@@ -154,6 +171,12 @@ def pooled_step(
         below = band.stop * down
         change[below : below + len(rest)] += rest
     return fold_border(change, image.shape, (patch[0] // 2, patch[1] // 2))
+
+
+def _laid(patch: tuple[int, int], stride: tuple[int, int], planes: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """Height, width and distances of patches where all planes of a pixel lie beside each other."""
+    beside = math.prod(planes)
+    return patch[0], patch[1] * beside, stride[0], stride[1] * beside
 
 
 def _tables(own: Single, floors: Single, shape: tuple[int, int], local: LocalGains | None) -> tuple[NDArray[Any], ...]:
@@ -174,10 +197,12 @@ def pooled_reverse(
     rows, columns = positions(image.shape[0], stride[0]), positions(image.shape[1], stride[1])
     pixels, moved = (replicate_rows(plane, range(rows), patch, stride) for plane in (image, adjoint))
     change = np.zeros_like(pixels)
+    flat = len(pixels), -1
     parts = tuple(np.zeros_like(array) for array in (atoms, own, pools, shares))
     with one_blas_thread():
         _reverse_band(
             atoms, np.ascontiguousarray(atoms.T), own, pools, np.ascontiguousarray(pools.T), shares,
-            np.ascontiguousarray(shares.T), floors, pixels, moved, rows, columns, *patch, *stride, change, *parts,
+            np.ascontiguousarray(shares.T), floors, pixels.reshape(flat), moved.reshape(flat), rows, columns,
+            *_laid(patch, stride, image.shape[2:]), change.reshape(flat), *parts,
         )  # fmt: skip
     return fold_border(change, image.shape, (patch[0] // 2, patch[1] // 2)), parts

@@ -1,10 +1,11 @@
-"""The share of the processors that Linux lets this process have: the CPU quota of its control groups.
+"""The share of the machine that Linux lets this process have: the limits of its control groups.
 
-A container started with two of 64 cores sees all 64; its quota says how much time they give it.
+A container started with two of 64 cores sees all 64; its quota says how much time they give it. Likewise of memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -18,15 +19,38 @@ def cpu_quota(root: Path = Path("/")) -> int | None:
     try:
         groups = (root / "proc/self/cgroup").read_text().splitlines()
         mounts = (root / "proc/self/mountinfo").read_text().splitlines()
-        folders = list(_folders(groups, mounts, root))
+        folders = list(_folders(groups, mounts, root, "cpu"))
     except (OSError, ValueError):
         return None  # not Linux, or not as it is written there today
     shares = [share for folder in folders for share in (_v2(folder), _v1(folder)) if share]
     return max(1, math.ceil(min(shares))) if shares else None
 
 
-def _folders(groups: list[str], mounts: list[str], root: Path) -> Iterator[Path]:
-    """The folders of the groups that the process is in, from its own up to where they are mounted."""
+def memory_left(root: Path = Path("/")) -> int | None:
+    """Bytes that this process can still take before the machine or one of its control groups has none left.
+
+    What files occupy in memory counts as free, since the system gives it up when asked. None where it cannot be told.
+    """
+    try:
+        left = [int(_fields(root / "proc/meminfo")["MemAvailable:"]) * 1024]
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+        mounts = (root / "proc/self/mountinfo").read_text().splitlines()
+        folders = list(_folders(groups, mounts, root, "memory"))
+    except (OSError, ValueError, KeyError):
+        return None  # not Linux, or not as it is written there today
+    for folder in folders:
+        for limit, used in (("max", "current"), ("limit_in_bytes", "usage_in_bytes")):
+            with contextlib.suppress(OSError, ValueError):  # no limit, or that of the other version
+                most = int((folder / f"memory.{limit}").read_text())
+                taken = int((folder / f"memory.{used}").read_text())
+                cached = _fields(folder / "memory.stat")
+                files = sum(int(cached.get(name, 0)) for name in ("active_file", "inactive_file"))
+                left.append(most - max(taken - files, 0))
+    return max(0, min(left))
+
+
+def _folders(groups: list[str], mounts: list[str], root: Path, kind: str) -> Iterator[Path]:
+    """The folders of the groups of a kind that the process is in, from its own up to where they are mounted."""
     own = {}  # by controller, "" for version 2
     for line in groups:
         _, controllers, name = line.split(":", 2)
@@ -34,8 +58,8 @@ def _folders(groups: list[str], mounts: list[str], root: Path) -> Iterator[Path]
     for line in mounts:
         before, _, after = line.partition(" - ")
         start, point = (PurePosixPath(field) for field in before.split()[3:5])
-        kind, _, options = after.split(" ", 2)
-        controller = {"cgroup2": "", "cgroup": "cpu"}.get(kind)
+        system, _, options = after.split(" ", 2)
+        controller = {"cgroup2": "", "cgroup": kind}.get(system)
         if controller not in own or (controller and controller not in options.split(",")):
             continue
         path, folder = own[controller], root / point.relative_to("/")
@@ -61,6 +85,12 @@ def _share(fields: list[str]) -> float | None:
     except ValueError:
         return None
     return quota / period if quota > 0 and period > 0 else None
+
+
+def _fields(file: Path) -> dict[str, str]:
+    """Lines of a name and a number, as of /proc/meminfo."""
+    lines = (line.split() for line in file.read_text().splitlines())
+    return {fields[0]: fields[1] for fields in lines if len(fields) > 1}
 
 
 def _read(file: Path) -> str:

@@ -5,6 +5,7 @@ Slow, and made to be read: tests hold `fused` to what stands here.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +61,7 @@ def replicate(image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> 
     """The image with its border values repeated (constant padding, section IV)."""
     rows = padding(image.shape[0], patch[0], stride[0])
     columns = padding(image.shape[1], patch[1], stride[1])
-    return np.pad(image, (rows, columns), mode="edge")
+    return np.pad(image, (rows, columns, *[(0, 0)] * (image.ndim - 2)), mode="edge")
 
 
 def replicate_rows(image: Array, rows: range, patch: tuple[int, int], stride: tuple[int, int]) -> Array:
@@ -68,23 +69,25 @@ def replicate_rows(image: Array, rows: range, patch: tuple[int, int], stride: tu
     top = rows.start * stride[0] - patch[0] // 2
     lines = np.arange(top, top + (len(rows) - 1) * stride[0] + patch[0]).clip(0, len(image) - 1)
     (before, after), width = padding(image.shape[1], patch[1], stride[1]), image.shape[1]
-    part = np.empty((len(lines), before + width + after), image.dtype)  # np.pad would take four times as long
+    part = np.empty(
+        (len(lines), before + width + after, *image.shape[2:]), image.dtype
+    )  # np.pad would take four times as long
     part[:, before : before + width] = image[lines]
     part[:, :before], part[:, before + width :] = part[:, before, None], part[:, before + width - 1, None]
     return part
 
 
-def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) -> Array:
+def fold_border(padded: Array, shape: tuple[int, ...], corner: tuple[int, int]) -> Array:
     """The adjoint of repeating border values: what fell on a repeated pixel is added to its source.
 
     `corner` is where the image's first pixel lies in the padded one, whose own memory is used for the result.
     """
-    (top, left), (height, width) = corner, shape
+    (top, left), (height, width) = corner, shape[:2]
     folded = padded[top : top + height]
     folded[0] += padded[:top].sum(axis=0)
     folded[-1] += padded[top + height :].sum(axis=0)
     before, after = folded[:, :left].sum(axis=1), folded[:, left + width :].sum(axis=1)
-    image = padded.reshape(-1)[: height * width].reshape(shape)
+    image = padded.reshape(-1)[: math.prod(shape)].reshape(shape)
     for first in range(0, height, 64):  # rows only ever move forward, and a second image would cost memory
         rows = slice(first, first + 64)
         image[rows] = folded[rows, left : left + width]
@@ -94,21 +97,25 @@ def fold_border(padded: Array, shape: tuple[int, int], corner: tuple[int, int]) 
 
 
 def analyse(atoms: Array, image: Array, patch: tuple[int, int], stride: tuple[int, int]) -> Array:
-    """The global operator of Eq. (47) on an image: (rows, columns, k) responses."""
-    windows = np.lib.stride_tricks.sliding_window_view(replicate(image, patch, stride), patch)
+    """The global operator of Eq. (47) on an image: (rows, columns, k) responses.
+
+    Of an image of several planes, (h, w, c), a patch has all those of a pixel beside each other.
+    """
+    windows = np.lib.stride_tricks.sliding_window_view(replicate(image, patch, stride), patch, axis=(0, 1))
+    windows = windows if image.ndim == 2 else np.moveaxis(windows, 2, 4)
     windows = windows[:: stride[0], :: stride[1]]
     rows, columns = windows.shape[:2]
     return windows.reshape(rows, columns, -1) @ atoms.T
 
 
 def synthesise(
-    atoms: Array, responses: Array, shape: tuple[int, int], patch: tuple[int, int], stride: tuple[int, int]
+    atoms: Array, responses: Array, shape: tuple[int, ...], patch: tuple[int, int], stride: tuple[int, int]
 ) -> Array:
     """The adjoint of :func:`analyse`."""
     rows, columns = responses.shape[:2]
-    pieces = (responses @ atoms).reshape(rows, columns, *patch)
+    pieces = (responses @ atoms).reshape(rows, columns, *patch, *shape[2:])
     height, width = (rows - 1) * stride[0] + patch[0], (columns - 1) * stride[1] + patch[1]
-    padded = np.zeros((height, width), pieces.dtype)
+    padded = np.zeros((height, width, *shape[2:]), pieces.dtype)
     for i in range(patch[0]):
         for j in range(patch[1]):
             padded[

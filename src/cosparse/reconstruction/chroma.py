@@ -1,11 +1,35 @@
-"""Chroma at half its size, and back along the edges of luma."""
+"""Chroma at half its size, both opponents together and beside luma, and back along the edges of luma."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cosparse.reconstruction.planes import Channel, Plane
-from cosparse.reconstruction.stages import TABLE
+from cosparse.noise import Noise
+from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.planes import GAINS, Channel, Plane
+from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.stages import QUALITIES, TABLE, Plan
+from cosparse.trained_steps import TrainedSteps
+
+ROUNDING = 1e-6  # so much under a limit still counts as at it
+UNITS = np.array(GAINS, np.float32)  # divided by these, luma and both opponents have the noise of the image
+
+
+def taken_noise(channel: Channel, sigma: float) -> float:
+    """What the noise of the image is taken for where an opponent is concerned: all of it, less or more of it."""
+    return sigma * channel.gain / float(np.linalg.norm(channel.mixed))
+
+
+def is_half(quality: str, sigma: float, noise: Noise | None, together: bool) -> bool:
+    """Whether opponents are denoised at half their size only, in noise of that level; beside luma, or each alone."""
+    least = TABLE["chroma"]["together" if together else "half"][QUALITIES.index(quality)]
+    return noise is None and bool(sigma * (1 + ROUNDING) >= least)
+
+
+def is_together(quality: str, sigma: float, noise: Noise | None, half: bool) -> bool:
+    """Whether they are beside luma: if at half their size only, or from some noise on in the mean with full size."""
+    least = TABLE["chroma"]["mean"][QUALITIES.index(quality)]
+    return half or (noise is None and bool(sigma * (1 + ROUNDING) >= least))
 
 
 def halved(plane: Plane) -> Plane:
@@ -13,6 +37,26 @@ def halved(plane: Plane) -> Plane:
     odd = [side % 2 for side in plane.shape]
     even = np.pad(plane, [(0, more) for more in odd], mode="edge") if any(odd) else plane
     return np.float32(0.25) * (even[::2, ::2] + even[1::2, ::2] + even[::2, 1::2] + even[1::2, 1::2])
+
+
+def beside_luma(
+    operator: AnalysisOperator, steps: TrainedSteps, luma: Plane, channels: list[Channel], sigma: float
+) -> Problem:
+    """The two opponents as measured, in noise sigma, at half their size: one problem, in which luma is held.
+
+    An edge of luma mostly is one of colours too, and where luma is flat they hardly ever change: steps of three planes
+    have atoms that see all of them at once. All are in units of `UNITS`.
+    """
+    planes = [halved(luma), *(halved(channel.plane) for channel in channels)]
+    start = np.asarray(np.stack(planes, axis=-1) / UNITS, np.float32)
+    taken = tuple(steps.at(taken_noise(channels[0], sigma) / 2))
+    free = np.broadcast_to([False, True, True], start.shape)
+    return Problem(operator, Plan((), steps.stride), start, start, steps=taken, free=free, half=True)
+
+
+def opponents_of(point: Plane) -> list[Plane]:
+    """Both opponents of an image of :func:`beside_luma`."""
+    return [np.ascontiguousarray(point[..., i] * UNITS[i]) for i in (1, 2)]
 
 
 def brought_up(smalls: list[Plane], luma: Plane, channels: list[Channel], sigma: float) -> list[Plane]:

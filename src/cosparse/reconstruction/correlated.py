@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from cosparse.noise import Correlated
 from cosparse.reconstruction.engine import Descend, solve
-from cosparse.reconstruction.measurement import Measurement
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.stages import QUALITIES
@@ -132,6 +131,8 @@ def whitened(problem: Problem, noise: Correlated, gain: float) -> Problem:
     As if the noise were periodic on the data. W² is bounded: a minimisation would come to nothing but frequencies that
     are known much better than others.
     """
+    from cosparse.reconstruction.measurement import Measurement
+
     assert problem.measure is not None and problem.data is not None
     A, shape = problem.measure, problem.measure.data_shape
     power = (noise.sigma * gain) ** 2

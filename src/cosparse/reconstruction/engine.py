@@ -192,14 +192,15 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
     count, taken = len(problem.steps), 0
     at_levels = _local_numbers(problem)
     noisier = None if problem.noise is None else taken_of(problem.noise, problem.operator.patch_shape, stride)
-    level = np.float32(image.mean(dtype=float))  # the atoms are blind to it but for rounding, which steps would enlarge
+    # The atoms are blind to it but for rounding, which steps would enlarge.
+    level = image.mean(axis=None if image.ndim == 2 else (0, 1), dtype=float).astype(np.float32)
     with one_blas_thread():
         for step in problem.steps:
             if watch.stopped:
                 break
             gains, pull = at_levels(step)
             pulled = pull * misfit_gradient(problem, image)
-            change = pooled_step(*step[:5], image - level, problem.operator.patch_shape, stride, gains)
+            change = pooled_step(*step[:5], image - level, problem.patch_shape, stride, gains)
             change = (change if noisier is None else change * noisier) + pulled
             image -= change if problem.free is None else change * problem.free
             if problem.within is not None:

@@ -19,7 +19,7 @@ from cosparse.reconstruction.data_noise import DataNoise
 from cosparse.reconstruction.energy import Energy
 from cosparse.reconstruction.engine import Solution, solve
 from cosparse.reconstruction.joint import JointPrior, JointProblem, plans_of, turned
-from cosparse.reconstruction.measured import Layout, checked_measurement, refuse_far, refuse_imaginary
+from cosparse.reconstruction.measured import Layout, checked_measurement, refuse_far, refuse_imaginary, size_of
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.stages import Plan, Quality, as_refined, checked_quality, last_settings
 from cosparse.reconstruction.start import first_image
@@ -139,7 +139,8 @@ def reconstruct(
     operator : AnalysisOperator or str, optional
         The prior; a shipped operator's name, an operator file, or "default".
     weight : float, optional
-        lambda, a factor on the operator's own weights, those at noise 25; chosen from sigma if not given.
+        lambda, a factor on the operator's own weights, those at noise 25; chosen from sigma and the size of A if not
+        given.
     quality : {"fast", "balanced", "best"}
         How much effort: at which decrease of the energy the last stage ends, and after how many iterations at most.
     dtype : dtype, optional
@@ -222,13 +223,14 @@ def reconstruct(
 
     watch = Watch(given.callback)
     watch.view = layout.closed
-    settings = given.settings or last_settings(level, quality)
-    plans = plans_of(layout.mixing, level, quality, weight, atoms)
+    size = size_of(A)
+    settings = given.settings or last_settings(level / size, quality)
+    plans = plans_of(layout.mixing, level, quality, weight, atoms, size)
     problem = _posed(layout, atoms, plans, first, data, A, trust)
     found = solve(problem, settings=settings, revise=known_better, watch=watch)
     if isinstance(noise.model, PoissonGaussian) and not watch.stopped:
         level, trust = noise.weighed(np.asarray(A.matvec(found.image.ravel())).reshape(-1))
-        plans = plans_of(layout.mixing, level, quality, weight, atoms)
+        plans = plans_of(layout.mixing, level, quality, weight, atoms, size)
         problem = _posed(layout, atoms, plans, found.image, data, A, trust)
         found = solve(problem, settings=settings, revise=known_better, watch=watch)
     return _reported(found, A, data, level, scale, layout)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cosparse.reconstruction.joint import Mixing, OfParts, complex_of, parts_of
-from cosparse.reconstruction.measurement import dot_gap
 from cosparse.reconstruction.planes import FAR
 from cosparse.reconstruction.start import nearest
 
 Image = NDArray[np.float32]
+UNIT = 0.02  # how near to one a size is taken for one: those of samples and of transforms are
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,47 @@ def checked_measurement(y: ArrayLike, A: Any, layout: Layout, tolerance: float) 
     if not layout.imaginary:
         _refuse_imaginary_data(A, data)
     return OfParts(A) if layout.imaginary else A, data
+
+
+def size_of(A: Any) -> float:
+    """How large a measurement is: the root mean square of its singular values, each counted by its square.
+
+    So those that say nothing do not count: of pixels, of Fourier coefficients, of rows of any orthogonal matrix it is
+    one, however many there are. By one image of white noise, ‖Aᴴ A x‖ / ‖A x‖.
+    """
+    image = np.random.default_rng(0).standard_normal(A.shape[1]).astype(np.float32)
+    seen = np.asarray(A.matvec(image)).reshape(-1)
+    back = [np.asarray(A.rmatvec(seen))]
+    if np.iscomplexobj(seen) and not np.iscomplexobj(back[0]):
+        back.append(np.asarray(A.rmatvec(1j * seen)))  # the imaginary part, of those who give the real one alone
+    first, second = float(np.linalg.norm(seen)), float(np.linalg.norm(back))
+    size = second / first if first > 0 else 0.0
+    return 1.0 if size == 0 or abs(size - 1) < UNIT else size
+
+
+def dot_gap(A: Any, rng: np.random.Generator, dtype: Any = float) -> tuple[float, complex, complex]:
+    """|<A x, y> - <x, Aᴴ y>| relative to ‖A x‖‖y‖, and the two numbers.
+
+    Half of y is A x itself and half is random. For a wholly random y both numbers shrink as 1/sqrt(pixels) of the
+    norms, and on a large image even an adjoint of zero would pass. Of real images, and of data that are real, only the
+    real parts of the numbers must agree.
+    """
+    rows, columns = A.shape
+    x = rng.standard_normal(columns).astype(np.float32)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * rng.standard_normal(columns).astype(np.float32)
+    forward = np.asarray(A.matvec(x)).reshape(-1)
+    y = rng.standard_normal(rows).astype(np.float32)
+    if np.iscomplexobj(forward):
+        y = y + 1j * rng.standard_normal(rows).astype(np.float32)
+    norm = float(np.linalg.norm(forward))
+    y = forward + y * (norm / (float(np.linalg.norm(y)) + 1e-30) if norm > 0 else 1.0)
+    backward = np.asarray(A.rmatvec(y.astype(forward.dtype))).reshape(-1)
+    left, right = complex(np.vdot(y, forward)), complex(np.vdot(backward, x))
+    if not (np.iscomplexobj(x) and np.iscomplexobj(forward)):
+        left, right = left.real, right.real
+    scale = norm * float(np.linalg.norm(y)) + 1e-30
+    return abs(left - right) / scale, left, right
 
 
 def _misfit(A: Any, data: NDArray[Any], layout: Layout) -> str:

@@ -19,6 +19,14 @@ from scipy.sparse.linalg import LinearOperator
 
 from cosparse.jpeg import coefficients, plane_of
 from cosparse.kernels.reference import fold_border
+from cosparse.reconstruction.psf import gaussian_kernel
+from cosparse.reconstruction.reductions import FACTORS, FILTERS, REDUCTIONS, USUAL, averages
+
+__all__ = [
+    "EXAMPLES", "FACTORS", "FILTERS", "REDUCTIONS", "USUAL", "Measurement", "averages", "block_cosines", "blur",
+    "downsampling", "fourier_sampling", "gaussian_kernel", "gaussian_sensing", "hadamard_sensing", "identity",
+    "radial_mask", "reduction", "sampling", "variable_density_mask",
+]  # fmt: skip
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -162,23 +170,6 @@ def downsampling(
     )
 
 
-def _cubic(x: Array) -> Array:
-    """Keys' cubic with a = -0.5, for distances x >= 0."""
-    near, far = 1.5 * x**3 - 2.5 * x**2 + 1, -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
-    return np.where(x <= 1, near, np.where(x < 2, far, 0))
-
-
-# By name: the weight of a pixel by its distance in pixels of the small image, and the distance where that ends.
-FILTERS: dict[str, tuple[Callable[[Array], Array], float]] = {
-    "bicubic": (_cubic, 2.0),
-    "box": (lambda x: np.where(x == 0.5, 0.5, x < 0.5), 0.5),
-    "lanczos": (lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0), 3.0),
-}
-REDUCTIONS = ("gaussian", *FILTERS)
-FACTORS = (1.5, 2, 3, 4, 8)  # of upscaling
-USUAL = "bicubic"  # what upscaling takes a small image to be made by: docs/upscaling.md
-
-
 @_remembered
 def reduction(factor: float, shape: Shape, kernel: ArrayLike | str = USUAL) -> Measurement:
     """The image made `factor` times smaller, as a program did it: what upscaling undoes.
@@ -204,20 +195,6 @@ def reduction(factor: float, shape: Shape, kernel: ArrayLike | str = USUAL) -> M
         shape, (rows.shape[0], columns.shape[0]),
         lambda s: both(rows, columns, s), lambda y: both(rows_back, columns_back, y),
     )  # fmt: skip
-
-
-def averages(kernel: str, size: int, factor: float) -> Any:
-    """The (size/factor, size) sparse matrix of a reduction along one axis; each row sums to one."""
-    from scipy.sparse import csr_array
-
-    weight, reach = FILTERS[kernel]
-    count = round(size / factor) if factor % 1 else int(-(-size // factor))
-    centre = (np.arange(count) + 0.5) * factor - 0.5
-    taps = np.floor(centre).astype(int)[:, None] + np.arange(-int(reach * factor), int(reach * factor) + 2)
-    weights = np.where((taps >= 0) & (taps < size), weight(np.abs(taps - centre[:, None]) / factor), 0)
-    weights /= weights.sum(axis=1, keepdims=True)
-    row, tap = np.nonzero(weights)
-    return csr_array((weights[row, tap].astype(np.float32), (row, taps[row, tap])), shape=(count, size))
 
 
 @_remembered
@@ -303,14 +280,6 @@ def gaussian_sensing(shape: Shape, count: int, *, rng: int | np.random.Generator
     return Measurement(shape, (count,), lambda s: matrix @ s.reshape(-1), lambda y: (y @ matrix).reshape(shape))
 
 
-def gaussian_kernel(sigma: float, *, size: int | None = None) -> NDArray[np.float32]:
-    """A square Gaussian kernel that sums to one; out to 3 standard deviations unless its `size` is given."""
-    size = 2 * max(1, int(np.ceil(3 * sigma))) + 1 if size is None else size
-    line = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / sigma) ** 2)
-    kernel = np.outer(line, line)
-    return np.asarray(kernel / kernel.sum(), np.float32)
-
-
 def radial_mask(shape: Shape, fraction: float) -> NDArray[np.bool_]:
     """A Fourier mask of evenly spaced lines through the centre that holds `fraction` of all coefficients.
 
@@ -369,28 +338,3 @@ EXAMPLES: dict[str, Callable[[Shape], Measurement]] = {
     "gaussian sensing": lambda shape: gaussian_sensing(shape, int(np.prod(shape)) // 2),
 }
 """One of each, for any image shape of at least 3 x 3: what the dot-test runs over."""
-
-
-def dot_gap(A: Any, rng: np.random.Generator, dtype: Any = float) -> tuple[float, complex, complex]:
-    """|<A x, y> - <x, Aᴴ y>| relative to ‖A x‖‖y‖, and the two numbers.
-
-    Half of y is A x itself and half is random. For a wholly random y both numbers shrink as 1/sqrt(pixels) of the
-    norms, and on a large image even an adjoint of zero would pass. Of real images, and of data that are real, only the
-    real parts of the numbers must agree.
-    """
-    rows, columns = A.shape
-    x = rng.standard_normal(columns).astype(np.float32)
-    if np.dtype(dtype).kind == "c":
-        x = x + 1j * rng.standard_normal(columns).astype(np.float32)
-    forward = np.asarray(A.matvec(x)).reshape(-1)
-    y = rng.standard_normal(rows).astype(np.float32)
-    if np.iscomplexobj(forward):
-        y = y + 1j * rng.standard_normal(rows).astype(np.float32)
-    norm = float(np.linalg.norm(forward))
-    y = forward + y * (norm / (float(np.linalg.norm(y)) + 1e-30) if norm > 0 else 1.0)
-    backward = np.asarray(A.rmatvec(y.astype(forward.dtype))).reshape(-1)
-    left, right = complex(np.vdot(y, forward)), complex(np.vdot(backward, x))
-    if not (np.iscomplexobj(x) and np.iscomplexobj(forward)):
-        left, right = left.real, right.real
-    scale = norm * float(np.linalg.norm(y)) + 1e-30
-    return abs(left - right) / scale, left, right

@@ -12,6 +12,7 @@ from cosparse.reconstruction.intervals import level_of
 from cosparse.reconstruction.planes import Caller, Pages, open_image
 
 LEAST, MOST = 0.01, 1000.0  # on 0..255: levels of a map are taken to lie between these, which are as good as 0 and ∞
+NOTHING = 1e-9  # grey levels: less noise is none; what is divided by it would leave the range of single precision
 
 
 def estimate_sigma(
@@ -64,7 +65,7 @@ def page_noises(working: Pages, caller: Caller, noise: Noise | None, model: Mode
         spectrum = at_work.spectrum((working.shape[1], working.shape[2]))  # refuses one of another size
         at_work = Gaussian(at_work.sigma) if np.ptp(spectrum) <= 1e-6 * spectrum.max() else at_work
     if not isinstance(at_work, Map):
-        return [at_work] * len(working)
+        return [at_work if typical_level(at_work) >= NOTHING else Gaussian(0.0)] * len(working)
     pages, typical = _laid_out(at_work.sigma, working, caller).clip(LEAST, MOST), at_work.typical
     return [Map(one, typical=root_mean_square(one, (0, 1)) if typical is None else typical) for one in pages]
 

@@ -2,7 +2,8 @@
 
 The mean square e of a flat block's finest n coefficients, of mean brightness m, is (v(m) + t)·χ²ₙ/n with
 v(m) = gain·m + c. Blocks that are not quite flat have a t > 0; which ones is not known, so every block counts as a
-mixture of both, and the line is the most likely one (Foi et al. 2008 fit it to level sets of wavelets).
+mixture of both, and the line is the most likely one (Foi et al. 2008 fit it to level sets of wavelets). That tells
+whether there are photons at all. How many is told by all coefficients of all blocks, see :mod:`.block_textures`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cosparse.reconstruction.block_textures import most_likely_line
 from cosparse.reconstruction.flat_blocks import ORDER
 
 Array = NDArray[Any]
@@ -58,7 +60,8 @@ class VarianceLine:
 
 def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, np.inf)) -> VarianceLine | None:
     """Of the cosine transforms of a plane's blocks; None if all are equally bright. Values are cut off at `ends`."""
-    means, energies = _flat(found, ends)
+    found = _inside(found, ends)
+    means, energies = _flat(found)
     low, high = np.quantile(means, (0.1, 0.9)) if means.size else (0.0, 0.0)
     scale = float(np.median(energies)) if energies.size else 0.0
     if not high - low > 1e-3 or not scale > 1e-9:
@@ -75,20 +78,26 @@ def fit_line(found: NDArray[np.float32], ends: tuple[float, float] = (-np.inf, n
         bound = _smallest(lambda p: loss(p[0], p[0] + log_ratio, p[1], p[2]), (free[0][0], *free[0][2:]))
         if bound[1] - free[1] < NEGLIGIBLE:
             gain, intercept = float(np.exp(bound[0][0]) * scale / low), 0.0
+    gain, intercept = most_likely_line(found, (max(gain, 0.0), intercept))
     # The variance of a normal variable, from n squares, is known to sqrt(2/n); a third of overlapping blocks count.
     error = (bright + dark) / max(abs(bright - dark), 1e-9) * (2.0 / (FREEDOM * max(len(means) / 6, 1))) ** 0.5
     evidence, darkest = flat_fit[1] - free[1], float(means.min())
     return VarianceLine(gain, intercept, darkest, evidence, float(bright / dark), float(min(error, 1.0)))
 
 
-def _flat(found: NDArray[np.float32], ends: tuple[float, float]) -> tuple[Array, Array]:
+def _inside(found: NDArray[np.float32], ends: tuple[float, float]) -> NDArray[np.float32]:
+    """The blocks that are far enough from where values are cut off."""
+    means = found[:, 0, 0] / found.shape[1]
+    fine = np.mean(found[:, FINEST] ** 2, axis=1, dtype=float)
+    margin = SATURATION * float(np.quantile(fine, 0.25)) ** 0.5 if len(fine) else 0.0
+    return np.asarray(found[(means > ends[0] + margin) & (means < ends[1] - margin)])
+
+
+def _flat(found: NDArray[np.float32]) -> tuple[Array, Array]:
     """Mean and finest energy of blocks that are flat in all coarser frequencies, of every brightness."""
     means = found[:, 0, 0].astype(float) / found.shape[1]
     fine = np.mean(found[:, FINEST] ** 2, axis=1, dtype=float)
     coarse = np.mean(found[:, (ORDER > 0) & ~FINEST] ** 2, axis=1, dtype=float)
-    margin = SATURATION * float(np.quantile(fine, 0.25)) ** 0.5
-    inside = (means > ends[0] + margin) & (means < ends[1] - margin)
-    means, fine, coarse = means[inside], fine[inside], coarse[inside]
     chosen = [
         part[np.argsort(coarse[part], kind="stable")[: max(int(FLAT * len(part)), min(len(part), 10))]]
         for part in np.array_split(np.argsort(means, kind="stable"), CLASSES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +38,7 @@ class Problem:
         The stages: at which noise level the operator is taken, its weight and sharpness, how many iterations; and how
         far apart patches lie.
     start : (h, w) array
-        The first image.
+        The first image; for steps of several planes (h, w, planes).
     data : array or None
         y; None where the data are held exactly instead.
     measure : LinearOperator or None
@@ -80,6 +81,19 @@ class Problem:
     def __post_init__(self) -> None:
         if self.noise is not None and self.trust is None and self.measure is None:
             object.__setattr__(self, "trust", precision(self.noise))
+
+    @property
+    def planes(self) -> int:
+        """How many there are."""
+        return math.prod(self.start.shape[2:])
+
+    @property
+    def patch_shape(self) -> tuple[int, int]:
+        """Of the operator, or of steps of several planes, whose patches are square."""
+        if self.start.ndim == 2:
+            return self.operator.patch_shape
+        side = math.isqrt(self.steps[0].atoms.shape[1] // self.planes)
+        return side, side
 
     def energies(self) -> list[Energy]:
         """The energy of every stage."""

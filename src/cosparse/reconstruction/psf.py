@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cosparse.reconstruction.measurement import gaussian_kernel
-
 Kernel = NDArray[Any]
 
 KINDS = {"gaussian": 1, "box": 1, "disk": 1, "motion": 2}  # and how many numbers each takes
@@ -57,6 +55,14 @@ def checked_kernel(kernel: ArrayLike, shape: tuple[int, ...]) -> Kernel:
     if any(k > s for k, s in zip(spread.shape, shape, strict=True)):
         raise ValueError(f"kernel: {spread.shape} is larger than the image {tuple(shape)}; crop it")
     return np.asarray(spread / spread.sum())
+
+
+def gaussian_kernel(sigma: float, *, size: int | None = None) -> NDArray[np.float32]:
+    """A square Gaussian kernel that sums to one; out to 3 standard deviations unless its `size` is given."""
+    size = 2 * max(1, int(np.ceil(3 * sigma))) + 1 if size is None else size
+    line = np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / sigma) ** 2)
+    kernel = np.outer(line, line)
+    return np.asarray(kernel / kernel.sum(), np.float32)
 
 
 def box_kernel(side: int) -> Kernel:

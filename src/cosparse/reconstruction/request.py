@@ -15,12 +15,13 @@ from cosparse.noise import Correlated, Gaussian, Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import conjugate_gradient
 from cosparse.reconstruction.bounds import Bounds, Pair
-from cosparse.reconstruction.chroma import brought_up
-from cosparse.reconstruction.correction import corrected
+from cosparse.reconstruction.chroma import is_together, taken_noise
+from cosparse.reconstruction.correction import correct
 from cosparse.reconstruction.correlated import denoise_in_rounds, whitened
 from cosparse.reconstruction.engine import Descend, solve
 from cosparse.reconstruction.estimation import Model
-from cosparse.reconstruction.measurement import USUAL
+from cosparse.reconstruction.first_pass import first_pass
+from cosparse.reconstruction.holes import Copying
 from cosparse.reconstruction.noise_level import largest_level, page_noises, stated_noise, typical_level
 from cosparse.reconstruction.planes import (
     Caller,
@@ -34,6 +35,7 @@ from cosparse.reconstruction.planes import (
     take_apart,
 )  # fmt: skip
 from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.reductions import USUAL
 from cosparse.reconstruction.second_pass import filter_groups, parts_of
 from cosparse.reconstruction.stabilisation import Stabilisation
 from cosparse.reconstruction.stages import Grouping, Quality, as_refined, checked_quality
@@ -53,6 +55,7 @@ class RepairKeywords(TypedDict, total=False):
     data_range: float | None
     channel_axis: int | None
     alpha: bool
+    max_memory: float | None
     callback: Callback
 
 
@@ -76,6 +79,7 @@ class Repairing:
     data_range: float | None = None
     channel_axis: int | None = None
     alpha: bool = False
+    max_memory: float | None = None
     callback: Callback = None
 
 
@@ -134,6 +138,7 @@ class Request:
     limits: list[Pair | None]  # between which values the result of every page lies, in the caller's units
     second_pass: Grouping | None = None
     correction: TrainedSteps | None = None  # taken from what all else gives, of pixels without noise
+    colours: TrainedSteps | None = None  # for opponents of half size beside luma
     larger: Callable[[Plane], Plane] | None = None  # brings the transparency to the size of the result, if another
     finish: Callable[[NDArray[Any]], NDArray[Any]] | None = None  # what is done to the caller's array at last
     stabilised: Sequence[Stabilisation | None] = ()  # how pages were made to have white noise, if any were
@@ -141,7 +146,9 @@ class Request:
     blends: bool = False  # whether less than all of it is so by mixing result and image: then the grain stays natural
     callback: Callback = None  # who is told of iterations
     apart: Apart = take_apart  # how a page becomes the planes to repair, and these a page again
+    copies: Sequence[Copying | None] = ()  # of inpainting: what of every page is filled from elsewhere, if anything is
     denoised: Request | None = None  # what has taken the noise off the pages, if that was done first
+    filling: Request | None = None  # what fills in missing pixels first, so that steps which need all can follow
 
     @classmethod
     def of(
@@ -218,24 +225,63 @@ class Request:
         return tuple(noise.scaled(unit, -self.caller.offset / unit) for noise in there if noise is not None)
 
     def problems(self, number: int = 0) -> list[Problem]:
-        """Those of a page's planes."""
+        """Those of a page's planes, of which the first are meant if others follow."""
+        if self.filling is not None:
+            return self.filling.problems(number)
         asked = self.asked[number]
         return [] if asked is None else [self._posed(channel, asked) for channel in self._apart(number)[0]]
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether noise is taken away in rounds, the problems of which depend on what came out before."""
+        correlated = any(asked is not None and isinstance(asked.noise, Correlated) for asked in self.asked)
+        return correlated and all(problem.measure is None for problem in self.problems())
 
     def run(self, descend: Descend = conjugate_gradient) -> NDArray[Any]:
         """The repaired array; `descend` as in :func:`cosparse.solve`."""
         result = close_image(self.repaired(descend), self.caller, self.limits, self.larger)
         return result if self.finish is None else self.finish(result)
 
-    def repaired(self, descend: Descend = conjugate_gradient) -> Pages:
+    def repaired(self, descend: Descend = conjugate_gradient, watch: Watch | None = None) -> Pages:
         """The repaired pages, on 0..255."""
-        watch = Watch(self.callback)
+        watch = watch or Watch(self.callback)
+        if self.filling is not None:
+            filled = self.filling.repaired(descend, watch)
+            request = self.following(filled)
+            # Who stops it at once has what is filled in, and without noise.
+            return request.repaired(descend, watch) if not watch.stopped else request.unstabilised(filled)
         pages = []
         for number in range(len(self.pages)):
             watch.page, watch.pages = number, len(self.pages)
             with one_blas_thread():  # once for all planes: to find the library takes longer than a step of a small one
-                pages.append(self._repaired(number, watch, descend))
+                pages.append(self._filled(number, self._repaired(number, watch, descend), watch))
         return np.stack(pages)
+
+    def _filled(self, number: int, page: Plane, watch: Watch) -> Plane:
+        """A page with its wide holes filled, where there are any."""
+        work = self._copying(number)
+        if work is None:
+            return page
+        from cosparse.reconstruction.filling import fill_page
+
+        limits = self.limits[number]
+        bounds = limits and self.caller.working_bounds(limits)
+        return fill_page(page, work, bounds, watch)
+
+    def _copying(self, number: int) -> Copying | None:
+        return self.copies[number] if self.copies else None
+
+    def following(self, filled: Pages) -> Request:
+        """What follows where missing pixels were filled in."""
+        none = np.zeros(filled.shape[1:3], bool)
+        gaps = [none if asked is None or asked.gaps is None else asked.gaps for asked in self.asked]
+        missing = np.stack(gaps).reshape(*filled.shape[:3], *(1,) * (filled.ndim - 3))
+        return replace(self, pages=np.where(missing, filled, self.pages), filling=None)
+
+    def unstabilised(self, pages: Pages) -> Pages:
+        """Pages as they were before photon noise was made white."""
+        ways = self.stabilised or [None] * len(pages)
+        return np.stack([page if way is None else way.back(page) for page, way in zip(pages, ways, strict=True)])
 
     def _apart(self, number: int) -> tuple[list[Channel], Callable[[list[Plane]], Plane]]:
         limits = self.limits[number]
@@ -287,33 +333,30 @@ class Request:
 
     def _repaired(self, number: int, watch: Watch, descend: Descend) -> Plane:
         asked = self.asked[number]
+        copied = self._copying(number)
+        watch.parts = follow = 0 if copied is None else copied.parts
         if asked is None:
             return np.asarray(self.pages[number])
         channels, join = self._apart(number)
         problems = [self._posed(channel, asked) for channel in channels]
-        planes = [problem.start for problem in problems]
         offset = np.float32(self.caller.scale(self.caller.offset))
-
-        def whole(planes: list[Plane]) -> list[Plane]:
-            halves = [i for i, problem in enumerate(problems) if problem.half]
-            small, noisy = [planes[i] for i in halves], [channels[i] for i in halves]
-            found = dict(zip(halves, brought_up(small, planes[0], noisy, asked.sigma), strict=True))
-            return [found.get(i, plane) for i, plane in enumerate(planes)]
 
         def shown(planes: list[Plane]) -> Plane:
             return np.asarray(join(planes) + offset if offset else join(planes))
 
-        correct = None if asked.sigma else self.correction
-        parts = 0 if self.second_pass is None else parts_of(self.second_pass, planes[0].shape[0], asked.sigma)
-        for i, problem in enumerate(problems):
+        correction = None if asked.sigma else self.correction
+        parts = 0
+        if self.second_pass is not None:
+            parts = parts_of(self.second_pass, channels[0].plane.shape[0], asked.sigma)
+        to_come = parts + (correction is not None) + follow
+        halves = any(problem.half for problem in problems)
+        together = is_together(asked.quality, taken_noise(channels[-1], asked.sigma), asked.noise, halves)
 
-            def view(point: Plane, before: list[Plane] = planes[:i], after: list[Plane] = planes[i + 1 :]) -> Plane:
-                return shown(whole([*before, point, *after]))
+        def solved(i: int) -> Plane:
+            return self._solved(problems[i], channels[i], asked, watch, descend)
 
-            watch.plane, watch.planes, watch.view = i, len(problems), view
-            watch.parts = parts + (correct is not None) if i == len(problems) - 1 else 0
-            planes[i] = self._solved(problem, channels[i], asked, watch, descend)
-        planes = whole(planes)
+        steps = self.colours if together else None
+        planes = first_pass(problems, channels, solved, steps, asked.sigma, watch, shown, to_come)
 
         def report(number: int, now: list[Plane]) -> bool:
             return watch.part(number, now[-1], lambda point: shown(now))
@@ -321,9 +364,9 @@ class Request:
         if self.second_pass is not None and not watch.stopped:
             known = None if asked.gaps is None else ~asked.gaps
             planes = filter_groups(channels, planes, asked.sigma, self.second_pass, report, known, asked.noise)
-        if correct is not None and not watch.stopped:
+        if correction is not None and not watch.stopped:
             planes = [
-                solve(corrected(problem, plane, correct, asked.factor)).image
+                correct(problem, plane, correction, asked.factor, asked.quality)
                 for problem, plane in zip(problems, planes, strict=True)
             ]
             report(parts + 1, planes)

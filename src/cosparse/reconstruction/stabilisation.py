@@ -78,13 +78,13 @@ def _root(photons: Any, read: Any) -> Any:
 
 def _photons(roots: Array, read: float) -> Array:
     """λ of which E[f(z) | λ] is given: none below that of darkness."""
-    means, expected = _expected_roots(read)
+    means, expected = expected_roots(read)
     high = np.maximum(roots, expected[-1])
     large = high**2 / 4 - 0.125 - read**2
     return np.where(roots < expected[-1], np.interp(roots, expected, means), large)
 
 
-def _expected_roots(read: float) -> tuple[Array, Array]:
+def expected_roots(read: float) -> tuple[Array, Array]:
     """λ up to LARGE, and E[f(z) | λ]: a sum over counts, and over the read noise by Gauss and Hermite."""
     from scipy.stats import poisson
 

@@ -29,10 +29,10 @@ from cosparse.optimize import Settings
 from cosparse.reconstruction.correction import enlarged_level, missing_level
 from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.intervals import Intervals
-from cosparse.reconstruction.measurement import USUAL
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.prior import Prior
 from cosparse.reconstruction.problem import Problem
+from cosparse.reconstruction.reductions import USUAL
 from cosparse.reconstruction.request import Asked
 from cosparse.reconstruction.stages import trust
 from cosparse.reconstruction.tasks import TASKS

@@ -14,7 +14,7 @@ from cosparse.reconstruction.intervals import Intervals, steps_of_level
 from cosparse.refinement.bilevel import Crop, Image
 
 TASKS = ("denoise", "inpaint", "upscale")  # what an energy is refined for
-STEPS = ("denoise", "deblock", "inpaint", "upscale")  # and what steps are trained for
+STEPS = ("denoise", "deblock", "inpaint", "upscale", "colours")  # and what steps are trained for
 CORRECTED = ("inpaint", "upscale")  # of these, what they take up from the energy, where nothing is noisy
 OTHERWISE = 0.3  # the part of small images that were made by another kernel than the usual one
 CHROMATIC = 0.15  # the part of JPEGs that are compressed by the table of chroma, which has such planes to repair too
@@ -88,14 +88,25 @@ def draw(
 ) -> Crop:
     """A random crop, flipped and turned at random, with noise of a level drawn evenly on a logarithmic scale."""
     image = images[int(rng.integers(len(images)))]
-    height, width = (min(size, side) for side in image.shape)
+    height, width = (min(size, side) for side in image.shape[:2])
     top = int(rng.integers(image.shape[0] - height + 1))
     left = int(rng.integers(image.shape[1] - width + 1))
     crop = np.rot90(image[top : top + height, left : left + width], int(rng.integers(4)))
     crop = crop[:, ::-1] if rng.integers(2) else crop
+    crop = _recoloured(crop, rng) if task == "colours" else crop
     sigma = float(np.exp(rng.uniform(*np.log(sigmas)))) if sigmas[0] else 0.0
     crop = np.ascontiguousarray(crop)
     return rough_noise(crop, sigma, rng) if rough and task == "denoise" else damage(crop, task, sigma, rng)
+
+
+def _recoloured(image: Image, rng: np.random.Generator) -> Image:
+    """Three in ten with their colours in another order, four in ten with more or less of them: of few pictures many."""
+    if rng.random() < 0.3:
+        image = image[..., rng.permutation(3)]
+    if rng.random() < 0.4:
+        grey = image.mean(axis=-1, keepdims=True)
+        image = grey + (image - grey) * np.float32(np.exp(rng.uniform(-0.7, 0.35)))
+    return image
 
 
 def _noisy(image: Image, sigma: float, rng: np.random.Generator) -> NDArray[np.float32]:

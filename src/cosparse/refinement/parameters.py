@@ -72,12 +72,14 @@ class Parameters:
         }
 
 
-def zero_mean_basis(patch_shape: tuple[int, int]) -> Array:
-    """Orthonormal rows, one less than there are pixels."""
+def zero_mean_basis(patch_shape: tuple[int, int], planes: int = 1) -> Array:
+    """Orthonormal rows, one less than there are pixels; of several planes, those of each in turn."""
     height, width = patch_shape
     if height == width:
-        return cosine_atoms(height, height)
-    from scipy.fft import dct
+        basis = cosine_atoms(height, height)
+    else:
+        from scipy.fft import dct
 
-    rows, columns = (dct(np.eye(side), axis=0, norm="ortho") for side in patch_shape)
-    return np.asarray(np.kron(rows, columns)[1:], float)
+        rows, columns = (dct(np.eye(side), axis=0, norm="ortho") for side in patch_shape)
+        basis = np.asarray(np.kron(rows, columns)[1:], float)
+    return basis if planes == 1 else np.concatenate([np.kron(basis, own) for own in np.eye(planes)])

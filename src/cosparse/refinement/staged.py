@@ -83,29 +83,34 @@ class StagedParameters:
     @classmethod
     def of(cls, operator: AnalysisOperator, stages: int, pools: int, task: str = "denoise") -> StagedParameters:
         """Where training starts: steps of this size that the operator has, or new ones with its atoms in each."""
-        basis = zero_mean_basis(operator.patch_shape)
         # To deblock, whatever there is; what denoises, and what corrects, starts from its like.
         names = (task, *operator.steps) if task == "deblock" else (task,)
         there = (operator.steps[name] for name in names if name in operator.steps)
         steps = next((one for one in there if (len(one), one.pools.shape[1]) == (stages, pools)), None)
         if steps is not None:
-            unit = np.exp(np.log(steps.scale.astype(float)).mean(axis=1))
-            norms = steps.scale / unit[:, None]
-            rest = {name: array.astype(float) for name, array in steps.arrays().items() if name in cls.__annotations__}
-            return cls(
-                coordinates=norms[:, :, None] * (steps.atoms.astype(float) @ basis.T),
-                roots=np.sqrt(steps.pools.astype(float)), unit=unit,
-                **rest | {"own": rest["own"] / norms**2, "shares": rest["shares"] / norms[:, :, None] ** 2},
-            )  # fmt: skip
-        return cls._begun(operator.matrix.astype(float) @ basis.T, stages, pools, task)
+            return cls.of_steps(steps, operator.patch_shape)
+        return cls.begun(operator.matrix.astype(float) @ zero_mean_basis(operator.patch_shape).T, stages, pools, task)
 
     @classmethod
-    def _begun(cls, atoms: Array, stages: int, pools: int, task: str) -> StagedParameters:
+    def of_steps(cls, steps: TrainedSteps, patch_shape: tuple[int, int]) -> StagedParameters:
+        """Where training goes on from."""
+        basis = zero_mean_basis(patch_shape, steps.planes)
+        unit = np.exp(np.log(steps.scale.astype(float)).mean(axis=1))
+        norms = steps.scale / unit[:, None]
+        rest = {name: array.astype(float) for name, array in steps.arrays().items() if name in cls.__annotations__}
+        return cls(
+            coordinates=norms[:, :, None] * (steps.atoms.astype(float) @ basis.T),
+            roots=np.sqrt(steps.pools.astype(float)), unit=unit,
+            **rest | {"own": rest["own"] / norms**2, "shares": rest["shares"] / norms[:, :, None] ** 2},
+        )  # fmt: skip
+
+    @classmethod
+    def begun(cls, atoms: Array, stages: int, pools: int, task: str) -> StagedParameters:
         """New steps: equal gains for all atoms; pools of a few atoms each, drawn at random, that give nothing yet."""
         k, rng = len(atoms), np.random.default_rng(0)
         atoms = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
         correction = (REMAINDER,), (HARDLY,), (PULL if task == "upscale" else 0.0,)
-        begin = (LEFT, GAIN, (0.05,)) if task == "denoise" else correction
+        begin = (LEFT, GAIN, (0.05,)) if task in ("denoise", "colours") else correction
         left, gain, pull = (np.array([row[min(t, len(row) - 1)] for t in range(stages)]) for row in begin)
         roots = np.where(rng.random((pools, k)) < 0.08, 0.35, 0.05) * rng.uniform(0.5, 1.5, (pools, k))
         zeros: dict[str, tuple[int, ...]] = {
@@ -123,14 +128,16 @@ class StagedParameters:
             unit=1 / (LARGE * REFERENCE_SIGMA * left), **begun,
         )  # fmt: skip
 
-    def steps(self, patch_shape: tuple[int, int], stride: int, sigma: tuple[float, float]) -> TrainedSteps:
+    def steps(
+        self, patch_shape: tuple[int, int], stride: int, sigma: tuple[float, float], planes: int = 1
+    ) -> TrainedSteps:
         """The steps these numbers stand for."""
-        atoms = self.coordinates @ zero_mean_basis(patch_shape)
+        atoms = self.coordinates @ zero_mean_basis(patch_shape, planes)
         norms = np.linalg.norm(atoms, axis=2)
         rest = {name: value for name, value in vars(self).items() if name.endswith("exponents")}
         return TrainedSteps(
             atoms / norms[:, :, None], norms * self.unit[:, None], self.own * norms**2, self.roots**2,
-            self.shares * norms[:, :, None] ** 2, self.pull, **rest, stride=stride, sigma=sigma,
+            self.shares * norms[:, :, None] ** 2, self.pull, **rest, stride=stride, sigma=sigma, planes=planes,
             floors=np.zeros(self.roots.shape[:2]), floor_exponents=np.zeros_like(self.pool_exponents),
         )  # fmt: skip
 
@@ -170,16 +177,18 @@ class StagedParameters:
 def with_floors(steps: TrainedSteps, patch_shape: tuple[int, int]) -> TrainedSteps:
     """The steps with floors under their pools: what these have of flat noise, but for the least hundredth.
 
-    Measured at some noise levels of the range, and laid through by least squares of the logarithms.
+    Measured at some noise levels of the range, and laid through by least squares of the logarithms. The first of
+    several planes is held, and as flat as can be.
     """
     levels, place = np.geomspace(*steps.sigma, 7), (patch_shape, (steps.stride, steps.stride))
+    free = np.ones((64, 64)) if steps.planes == 1 else np.ones((64, 64, steps.planes)) * (np.arange(steps.planes) > 0)
     found = np.zeros((len(levels), len(steps), steps.pools.shape[1]))
     for level, least in zip(levels, found, strict=True):
-        noisy = image = level * np.random.default_rng(0).standard_normal((64, 64))
+        noisy = image = level * free * np.random.default_rng(0).standard_normal(free.shape)
         for t, step in enumerate(steps.at(float(level))):
             energies = reference.analyse(step.atoms, image, *place) ** 2 @ step.pools.T
             least[t] = np.quantile(energies.reshape(-1, energies.shape[-1]), LEAST, axis=0)
-            image = image - reference.pooled_step(*step[:5], image, *place) - step.pull * (image - noisy)
+            image = image - free * reference.pooled_step(*step[:5], image, *place) - step.pull * (image - noisy)
     x = np.log(levels / REFERENCE_SIGMA)
     laid = np.linalg.lstsq(np.stack([x**0, x, x**2], axis=1), np.log(found + 1e-12).reshape(7, -1), rcond=None)[0]
     floor, first, second = laid.reshape(3, *found.shape[1:])
@@ -228,6 +237,10 @@ class Staged:
         """As the task repairs it."""
         return solve(self.begun(operator, crop)).image
 
+    def judged(self, crop: Crop, problem: Problem) -> tuple[float, Image, float]:
+        """The level that the steps are taken at, what they should give, and the noise by which errors are judged."""
+        return crop.level, crop.truth, crop.sigma
+
     def begun(self, operator: AnalysisOperator, crop: Crop) -> Problem:
         """What the steps are taken for: the task's problem, or that of a correction of what "balanced" gives."""
         problem = crop.problem(operator)
@@ -247,8 +260,9 @@ class Staged:
         self, parameters: dict[str, Array], operator: AnalysisOperator, crop: Crop
     ) -> tuple[float, dict[str, Array]]:
         """The loss of a crop, and its derivatives by all parameters."""
-        level, place = crop.level, (operator.patch_shape, (self.stride, self.stride))
         problem = self.begun(operator, crop)
+        level, truth, noise = self.judged(crop, problem)
+        place = problem.patch_shape, (self.stride, self.stride)
         gaps = np.float32(1) if problem.free is None else problem.free.astype(np.float32)
         images, misfits, free = [problem.start], [], []
         for step in problem.steps:
@@ -259,8 +273,8 @@ class Staged:
                 free.append(crop.within.free(after, TABLE["deblock"]["middle"]))
                 after = crop.within.nearest(after, TABLE["deblock"]["middle"])
             images.append(after)
-        value, slope = loss(images.pop(), crop.truth, crop.sigma)
-        numbers, basis = StagedParameters(**parameters), zero_mean_basis(operator.patch_shape)
+        value, slope = loss(images.pop(), truth, noise)
+        numbers, basis = StagedParameters(**parameters), zero_mean_basis(place[0], problem.planes)
         found = []
         for t in range(self.stages - 1, -1, -1):
             step, image = problem.steps[t], images[t]

@@ -17,8 +17,9 @@ from cosparse.identity import digest
 from cosparse.kernels.threads import one_blas_thread, spread
 from cosparse.keywords import keywords_of, settled
 from cosparse.operator import AnalysisOperator, load_operator
-from cosparse.patches import grey_images
+from cosparse.patches import colour_images, grey_images
 from cosparse.refinement.bilevel import BORDER, Bilevel, Crop, Image
+from cosparse.refinement.colours import StagedColours
 from cosparse.refinement.damage import damage, draw
 from cosparse.refinement.staged import Staged
 from cosparse.refinement.training import Model, RefineKeywords, RefineProgress, RefineResult, Training
@@ -83,6 +84,8 @@ def refine_operator(
         operator. For denoising they are better and several times faster than a minimisation; five are a good number.
         For inpainting and upscaling they correct what the energy and the second pass give, with 15 to 95 % of the
         pixels missing, or by 2, 3 and 4.
+        For colours (task="colours") they denoise both opponents at half their size, beside luma as the operator's own
+        steps have it; images are then of red, green and blue.
         Where the operator has as many already, with as many pools, training goes on from them.
     pools : int
         Of the staged operator: how many energies, each of some atoms, its potentials look at.
@@ -241,7 +244,8 @@ def _model(start: AnalysisOperator, training: Training) -> Model:
     """What is trained: the operator's energy, or a sequence of steps."""
     if training.stages is None:
         return Bilevel(start, training.stride)
-    return Staged(start, training.stages, training.pools, training.stride, training.levels, training.tasks[0])
+    kind = StagedColours if training.tasks[0] == "colours" else Staged
+    return kind(start, training.stages, training.pools, training.stride, training.levels, training.tasks[0])
 
 
 def _trials(images: list[Image], training: Training) -> list[Crop]:
@@ -257,9 +261,10 @@ def _trials(images: list[Image], training: Training) -> list[Crop]:
 
 def _split(images: Images, validation: Images | None, training: Training) -> tuple[list[Image], list[Image]]:
     """The images to train on, and the middles of those held out."""
-    seen = grey_images(images, training.data_range)
+    read = colour_images if "colours" in training.tasks else grey_images
+    seen = read(images, training.data_range)
     if validation is not None:
-        held_out = grey_images(validation, training.data_range)
+        held_out = read(validation, training.data_range)
     else:
         if len(seen) < 2:
             raise ValueError("images: at least two are needed, one of them is held out; or give validation")
@@ -267,13 +272,13 @@ def _split(images: Images, validation: Images | None, training: Training) -> tup
         seen = [image for number, image in enumerate(seen) if number % 10 != 9][: len(seen) - len(held_out)]
     smallest = 2 * BORDER + 2
     for name, pictures in (("images", seen), ("validation", held_out)):
-        if any(min(picture.shape) < smallest for picture in pictures):
+        if any(min(picture.shape[:2]) < smallest for picture in pictures):
             raise ValueError(f"{name}: every image must be at least {smallest} pixels high and wide")
     return seen, [_centre(image, 3 * training.crop) for image in held_out]
 
 
 def _centre(image: Image, size: int) -> Image:
     """The middle of an image, so that validation costs the same for large ones."""
-    height, width = (min(size, side) for side in image.shape)
+    height, width = (min(size, side) for side in image.shape[:2])
     top, left = (image.shape[0] - height) // 2, (image.shape[1] - width) // 2
     return np.ascontiguousarray(image[top : top + height, left : left + width])

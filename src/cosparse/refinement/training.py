@@ -14,6 +14,7 @@ from cosparse.refinement.bilevel import BORDER, Crop, Image
 from cosparse.refinement.damage import CORRECTED, STEPS, TASKS
 from cosparse.refinement.training_state import Arrays
 
+STEPS_ONLY = tuple(task for task in STEPS if task not in TASKS)  # what no energy is refined for
 LEAST = {"steps": 1, "batch": 1, "crop": 2 * BORDER + 2, "validations": 1, "stages": 1, "pools": 1}
 
 
@@ -88,7 +89,7 @@ class Training:
     def check(self, patch_shape: tuple[int, int]) -> None:
         """Refuse what cannot be trained."""
         for task in self.tasks or ("",):
-            if task not in (known := (*TASKS, "deblock")):
+            if task not in (known := (*TASKS, *STEPS_ONLY)):
                 raise ValueError(f"task: expected one of {', '.join(known)}, got {task!r}")
         low, high = self.levels
         correction = self.stages is not None and self.tasks[0] in CORRECTED
@@ -103,8 +104,9 @@ class Training:
             raise ValueError(
                 f"stages: steps are trained for one of the tasks {', '.join(STEPS)}; got task={self.task!r}"
             )
-        if self.stages is None and "deblock" in self.tasks:
-            raise ValueError("task: the energy is not refined for deblocking; give stages, to train steps")
+        if self.stages is None and (alone := set(STEPS_ONLY) & set(self.tasks)):
+            words = {"deblock": "deblocking", "colours": "colours"}[min(alone)]
+            raise ValueError(f"task: the energy is not refined for {words}; give stages, to train steps")
         if not 0 < self.rate < np.inf:
             raise ValueError(f"rate: must be a positive number, got {self.rate!r}")
         for name, least in LEAST.items():

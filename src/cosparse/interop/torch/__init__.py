@@ -14,7 +14,7 @@ try:
 except ImportError as problem:
     raise ImportError("torch is not installed: pip install 'cosparse[torch]' brings it") from problem
 
-from cosparse.interop.torch import tensor_tasks
+from cosparse.interop.torch import tensor_denoising, tensor_tasks
 from cosparse.interop.torch.tensor_prior import AnalysisPrior
 from cosparse.interop.torch.tensor_reconstruction import reconstruct
 from cosparse.interop.torch.tensor_steps import StagedDenoiser, StagedSteps
@@ -22,7 +22,7 @@ from cosparse.interop.torch.tensor_steps import StagedDenoiser, StagedSteps
 __all__ = ["AnalysisPrior", "StagedDenoiser", "StagedSteps", "run"]
 
 TASKS: dict[str, Callable[..., Any]] = {
-    "denoise": tensor_tasks.denoise,
+    "denoise": tensor_denoising.denoise,
     "inpaint": tensor_tasks.inpaint,
     "upscale": tensor_tasks.upscale,
     "deblur": tensor_tasks.deblur,

@@ -8,21 +8,21 @@ from cosparse.interop.torch.tensor_levels import LocalLevels, patch_totals
 from cosparse.interop.torch.tensor_measures import TensorMeasure
 from cosparse.interop.torch.tensor_steps import StagedSteps
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.correction import LEAST, NEAR, TYPICAL, WINDOW, enlarged_level
+from cosparse.reconstruction.correction import LEAST, NEAR, TYPICAL, WINDOW, enlarged_level, turns_of
 from cosparse.trained_steps import REFERENCE_SIGMA, TrainedSteps
 
 
 def corrected_filling(
-    operator: AnalysisOperator, steps: TrainedSteps, planes: torch.Tensor, gaps: torch.Tensor
+    operator: AnalysisOperator, steps: TrainedSteps, planes: torch.Tensor, gaps: torch.Tensor, quality: str
 ) -> torch.Tensor:
     """Planes (n, h, w) of one image whose gaps (h, w) were filled, those then corrected: known pixels stay.
 
     All that follows from the mask is found on its own device.
     """
-    model = StagedSteps(steps, operator.patch_shape).to(planes.device)
-    levels = LocalLevels.of(missing_levels(gaps, planes.dtype), TYPICAL, model.patch_shape, model.strides)
-    found: torch.Tensor = model(planes, levels, near_known(gaps))
-    return found
+    models = _models(operator, steps, quality, planes)
+    levels = LocalLevels.of(missing_levels(gaps, planes.dtype), TYPICAL, models[0].patch_shape, models[0].strides)
+    near = near_known(gaps)
+    return torch.stack([model(planes, levels, near) for model in models]).mean(0)
 
 
 def corrected_enlargement(
@@ -32,17 +32,23 @@ def corrected_enlargement(
     small: torch.Tensor,
     measure: TensorMeasure,
     factor: float,
+    quality: str,
 ) -> torch.Tensor:
     """Planes (n, h, w) that were made `factor` times as large as `small`, corrected; their outermost pixels stay."""
-    model = StagedSteps(steps, operator.patch_shape).to(planes.device)
     within = torch.zeros_like(planes[0])
     within[1:-1, 1:-1] = 1
 
     def pull(images: torch.Tensor) -> torch.Tensor:
         return measure.adjoint(measure.forward(images) - small)
 
-    found: torch.Tensor = model(planes, planes.new_full((len(planes),), enlarged_level(factor)), within, pull)
-    return found
+    levels = planes.new_full((len(planes),), enlarged_level(factor))
+    models = _models(operator, steps, quality, planes)
+    return torch.stack([model(planes, levels, within, pull) for model in models]).mean(0)
+
+
+def _models(operator: AnalysisOperator, steps: TrainedSteps, quality: str, like: torch.Tensor) -> list[StagedSteps]:
+    """The steps as they are taken at a quality, all of which are averaged."""
+    return [StagedSteps(one, operator.patch_shape).to(like.device) for one in turns_of(steps, quality)]
 
 
 def steps_to_enlarge(operator: AnalysisOperator, weight: float | None, factor: float) -> TrainedSteps | None:

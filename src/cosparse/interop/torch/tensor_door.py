@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from cosparse.interop.torch.tensor_prior import WHITE, checked_white
-from cosparse.noise import Gaussian, Noise
+from cosparse.noise import Noise
 from cosparse.operator import AnalysisOperator
 from cosparse.reconstruction.bounds import BLOCK, Bounds, Extremes, Pair, stated
 from cosparse.reconstruction.planes import FAR, OFF
@@ -22,7 +22,7 @@ SAMPLE = 100_000  # values that show where most of them lie
 
 @dataclass(frozen=True)
 class TensorOptions:
-    """What tasks take of a tensor beside their own: as :func:`cosparse.denoise` says, but for channels and noise."""
+    """What tasks take of a tensor beside their own: as :func:`cosparse.denoise` says, but for channels."""
 
     operator: AnalysisOperator | str | None = None
     weight: float | None = None
@@ -39,11 +39,6 @@ class TensorOptions:
     def checked(self) -> TensorOptions:
         """Refuse what tensors cannot be given."""
         checked_quality(self.quality)
-        if self.noise is not None and not isinstance(self.noise, Gaussian):
-            raise ValueError(
-                f"noise: of tensors Gaussian noise is known, got {self.noise!r}; of other kinds repair an array, "
-                "image.cpu().numpy()"
-            )
         if self.alpha:
             raise ValueError("alpha: tensors have no transparency here; leave that channel out, and put it back")
         for name in ("luma", "chroma"):
@@ -121,27 +116,6 @@ def channel_axis(image: torch.Tensor, given: int | None) -> int | None:
     if not -image.ndim <= given < image.ndim:
         raise ValueError(f"channel_axis: {given} is not an axis of shape {tuple(image.shape)}")
     return int(given % image.ndim)
-
-
-def noise_levels(sigma: Any, options: TensorOptions, opened: Opened, task: str) -> list[float]:
-    """Of every image of a batch on 0..255."""
-    if options.noise is not None:
-        assert isinstance(options.noise, Gaussian)
-        if sigma is not None and not (isinstance(sigma, int | float) and sigma == 0):
-            raise ValueError("sigma, noise: say how noisy the image is by one of them")
-        sigma = options.noise.sigma
-    if sigma is None:
-        raise ValueError(
-            f"sigma: to {task} a tensor its noise must be said; estimate it of an array, "
-            "cosparse.estimate_noise(image.cpu().numpy(), channel_axis=...)"
-        )
-    count = len(opened.batch)
-    given = torch.as_tensor(sigma, dtype=torch.float64, device="cpu").detach().reshape(-1)
-    if given.numel() not in (1, count):
-        raise ValueError(f"sigma: a number, or one for each of {count} images, got {given.numel()} numbers")
-    if not bool(((given >= 0) & torch.isfinite(given)).all()):
-        raise ValueError(f"sigma: must be finite and not negative, got {sigma!r}")
-    return [float(level) * WHITE / opened.data_range for level in given.expand(count)]
 
 
 def page_bounds(

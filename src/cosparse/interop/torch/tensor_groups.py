@@ -1,7 +1,7 @@
 """The second pass on tensors: groups of similar patches, each filtered as samples of one Gaussian.
 
-The twin of :func:`cosparse.kernels.reference.group_filter`, many groups at a time; noise is white, and the same
-everywhere. Of patches that are equally near, which ones are taken may differ from there.
+The twin of :func:`cosparse.kernels.reference.group_filter`, many groups at a time; noise is white.
+Of patches that are equally near, which ones are taken may differ from there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
-from cosparse.kernels.reference import CHESSBOARD, group_corners
+from cosparse.kernels.reference import CHESSBOARD, EVEN, group_corners
 from cosparse.reconstruction.second_pass import FILLING
 from cosparse.reconstruction.stages import Grouping
 
@@ -26,6 +26,7 @@ class Page:
     sigma: float
     gains: tuple[float, ...] = (1.0,)
     known: torch.Tensor | None = None  # (h, w), 1 or 0
+    relative: torch.Tensor | None = None  # (h, w), the variance of every pixel over that of `sigma`
 
 
 def filter_groups(page: Page, pilots: torch.Tensor, rule: Grouping) -> torch.Tensor:
@@ -53,8 +54,9 @@ def _turn(page: Page, pilots: torch.Tensor, rule: Grouping, alike: float, shift:
     inside = (inside + torch.arange(patch[1], device=pilots.device)).reshape(-1)
     total, weight = torch.zeros_like(pilots).flatten(1), torch.zeros_like(pilots[0]).flatten()
     each = (2 * rule.radius + 1) * patch[0] * patch[1] * 2 + rule.count * patch[0] * patch[1] * len(pilots) * 3
-    if page.known is not None:
-        each *= rule.count // 2
+    uneven = page.relative is not None and float(page.relative.max()) > EVEN * float(page.relative.min())
+    if page.known is not None or uneven:
+        each *= max(1, rule.count // 2)
     pace = max(1, (ON_CPU if pilots.device.type == "cpu" else ELSEWHERE) // each)
     for first in range(0, len(corners), pace):
         some = corners[first : first + pace]
@@ -64,11 +66,14 @@ def _turn(page: Page, pilots: torch.Tensor, rule: Grouping, alike: float, shift:
         known = None if page.known is None else page.known.flatten()[places]
         if known is not None:
             shares = shares * known.mean(2)
+        levels = None if page.relative is None else page.relative.flatten()[places]
+        if levels is not None:
+            shares = shares / levels.mean(2)
         weight.index_add_(0, places.flatten(), shares[..., None].expand(places.shape).flatten())
         for plane, pilot in enumerate(pilots.flatten(1)):
             variance = ((page.sigma or FILLING) * page.gains[plane]) ** 2
             group, found = pilot[places], page.noisy[plane].flatten()[places]
-            found = _estimate(group, found, valid, known, variance)
+            found = _of_levels(group, found, valid, known, levels, variance)
             found = torch.where(close[:, None, None], found, group)
             total[plane].index_add_(0, places.flatten(), (found * shares[..., None]).flatten())
     shown = torch.where(weight > 0, total / weight.clamp(min=1e-30), pilots.flatten(1))
@@ -111,10 +116,46 @@ def _similar(
     return places, valid, middle <= alike * contrast
 
 
-def _estimate(
-    pilot: torch.Tensor, noisy: torch.Tensor, valid: torch.Tensor, known: torch.Tensor | None, variance: float
+def _of_levels(
+    pilot: torch.Tensor,
+    noisy: torch.Tensor,
+    valid: torch.Tensor,
+    known: torch.Tensor | None,
+    levels: torch.Tensor | None,
+    variance: float,
 ) -> torch.Tensor:
-    """z = m + Xᵀ(X Kᵀ K Xᵀ + n·v·I)⁻¹ X Kᵀ K(y - m) of every patch of groups (g, n, pixels)."""
+    """The estimates of groups whose pixels have such relative variances (g, n, pixels), or all the same.
+
+    If those of a group differ by no more than `EVEN`, their mean is taken for all of it, else each pixel has its own.
+    """
+    if levels is None:
+        return _estimate(pilot, noisy, valid, known, variance)
+    there = valid[..., None].expand(levels.shape)
+    high = torch.where(there, levels, 0).flatten(1).amax(1)
+    low = torch.where(there, levels, math.inf).flatten(1).amin(1)
+    mean = (levels * there).flatten(1).sum(1) / there.flatten(1).sum(1)
+    even, result = high <= EVEN * low, torch.empty_like(pilot)
+    for chosen, flat in ((even, True), (~even, False)):
+        if bool(chosen.any()):
+            sure = None if known is None else known[chosen]
+            if not flat:
+                sure = 1 / levels[chosen] if sure is None else sure / levels[chosen]
+            own = variance * mean[chosen][:, None, None] if flat else variance
+            result[chosen] = _estimate(pilot[chosen], noisy[chosen], valid[chosen], sure, own)
+    return result
+
+
+def _estimate(
+    pilot: torch.Tensor,
+    noisy: torch.Tensor,
+    valid: torch.Tensor,
+    known: torch.Tensor | None,
+    variance: float | torch.Tensor,
+) -> torch.Tensor:
+    """z = m + Xᵀ(X K Xᵀ + n·v·I)⁻¹ X K(y - m) of every patch of groups (g, n, pixels).
+
+    K is diagonal: 1 where a pixel is known and 0 where not, or how much less noisy it is than v says.
+    """
     present = valid[..., None].to(pilot.dtype)
     number = present.sum(1, keepdim=True)
     mean = (pilot * present).sum(1, keepdim=True) / number

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from cosparse.interop.torch.tensor_energy import (
     Map,
@@ -18,14 +20,19 @@ from cosparse.interop.torch.tensor_energy import (
     stage_settings,
     with_bounds,
 )
+from cosparse.interop.torch.tensor_noise import as_array
 from cosparse.interop.torch.tensor_prior import WHITE, checked_white, of_opponents, opponents
 from cosparse.keywords import settled
+from cosparse.noise import Noise, PoissonGaussian
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.optimize import Result, Settings
 from cosparse.reconstruction.bounds import Bounds, Pair, stated
+from cosparse.reconstruction.data_noise import DataNoise
 from cosparse.reconstruction.general import NEARLY, Reconstruction
+from cosparse.reconstruction.joint import Mixing, plans_of
+from cosparse.reconstruction.measured import UNIT
 from cosparse.reconstruction.planes import FAR
-from cosparse.reconstruction.stages import Plan, Quality, as_refined, checked_quality, last_settings, plan
+from cosparse.reconstruction.stages import Plan, Quality, as_refined, checked_quality, last_settings
 from cosparse.reconstruction.watch import Callback, Watch
 
 KINDS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
@@ -38,6 +45,7 @@ class TensorMeasured:
     operator: AnalysisOperator | str | None = None
     weight: float | None = None
     quality: Quality = "balanced"
+    noise: Noise | None = None
     bounds: Bounds = "auto"
     data_range: float = 1.0
     start: torch.Tensor | None = None
@@ -90,6 +98,17 @@ class Sensing:
 
         return cls(lambda s: A(s.reshape(given)), backward, whole)
 
+    def size(self, like: torch.Tensor) -> float:
+        """How large it is: see :func:`cosparse.reconstruction.measured.size_of`."""
+        noise = np.random.default_rng(0).standard_normal(like.numel()).reshape(self.shape)
+        seen = self.forward(torch.as_tensor(noise).to(like))
+        back = self.adjoint(seen)
+        first, second = _norm(seen), _norm(back)
+        if seen.is_complex() and not back.is_complex():  # the imaginary part, of those who give the real one alone
+            second = math.hypot(second, _norm(self.adjoint(1j * seen)))
+        size = second / first if first > 0 else 0.0
+        return 1.0 if size == 0 or abs(size - 1) < UNIT else size
+
     def check(self, y: torch.Tensor, tolerance: float) -> None:
         """Refuse a pair that is no adjoint pair, or that does not fit the data."""
         rng = torch.Generator().manual_seed(0)
@@ -122,10 +141,10 @@ def reconstruct(
         differentiation; or such a function and its adjoint.
     shape : (h, w), (channels, h, w) or (n, channels, h, w)
         Of the image. Three channels are taken for red, green and blue; others stand alone.
-    sigma : float
-        Standard deviation of the noise in y.
+    sigma : float or tensor
+        Standard deviation of the noise in y, or of each of its values.
     **given
-        As of :func:`cosparse.reconstruct`, but for `noise`.
+        As of :func:`cosparse.reconstruct`, but for `dtype`.
 
     Returns
     -------
@@ -140,35 +159,53 @@ def reconstruct(
     if not bool(torch.isfinite(torch.view_as_real(y) if y.is_complex() else y).all()):
         raise ValueError("y: holds NaN or infinite values; leave those measurements out of y and A")
     unit = WHITE / checked_white(options.data_range)
-    level = float(torch.as_tensor(sigma).detach()) * unit
-    if not 0 <= level < math.inf:
-        raise ValueError(f"sigma: must be a number that is not negative, got {sigma!r}")
+    noise = DataNoise.of(as_array(sigma), options.noise, tuple(y.shape), unit, y.is_complex())
     sensing = Sensing.of(A, shape, y)
     sensing.check(y, options.adjoint_tolerance)
     data = y * unit
     start = _first(sensing, data) if options.start is None else _started(options.start, unit, sensing, y)
     _refuse_far(start, options.data_range)
-    operator, watch = as_refined(chosen_operator(options.operator)), Watch(options.callback)
-    plans = [
-        plan("reconstruct", level * gain, options.quality, options.weight, operator) for _, gain in opponents(start)
-    ]
+    watch = Watch(options.callback)
+    weighed = noise.first(as_array(data) if isinstance(noise.model, PoissonGaussian) else np.empty(0))
+    found = _solved(sensing, data, start, weighed, options, unit, watch)
+    if isinstance(noise.model, PoissonGaussian) and not watch.stopped:  # as the measurements of the first image have it
+        image: Any = found[0][-1].point
+        means = as_array(sensing.forward(image).reshape(-1))
+        found = _solved(sensing, data, image, noise.weighed(means), options, unit, watch)
+    return _reported(*found, unit, tuple(int(side) for side in shape))
+
+
+def _solved(
+    sensing: Sensing,
+    data: torch.Tensor,
+    start: torch.Tensor,
+    weighed: tuple[float, NDArray[np.float32] | None],
+    options: TensorMeasured,
+    unit: float,
+    watch: Watch,
+) -> tuple[list[Result], TensorEnergy, float]:
+    """The results of all stages, the last energy and its weight, for data of such a level, each of which counts so."""
+    level, counts = weighed
+    trust = None if counts is None else torch.as_tensor(counts.reshape(tuple(data.shape))).to(start)
+    operator, channels = as_refined(chosen_operator(options.operator)), start.shape[1]
+    mixing = None if channels == 1 else Mixing.of_channels(channels)
+    size = sensing.size(start)
+    plans = plans_of(mixing, level, options.quality, options.weight, operator, size)
     energies = [
-        TensorEnergy(_prior(operator, plans, stage, start), data, sensing.forward, sensing.adjoint)
+        TensorEnergy(_prior(operator, plans, stage, start), data, sensing.forward, sensing.adjoint, trust=trust)
         for stage in range(len(plans[0].stages))
     ]
     settings = stage_settings(plans[0].stages, operator)
-    last = options.settings or last_settings(level, options.quality)
+    last = options.settings or last_settings(level / size, options.quality)
     settings[-1] = Settings(**{**vars(last), "first_step": last.first_step or settings[-1].first_step})
     results, energy = minimise(
         energies, settings, start, watch=watch, weights=[stage.weight for stage in plans[0].stages],
         revise=_bounded(options, unit),
     )  # fmt: skip
-    return _reported(
-        results, energy, plans[0].stages[len(results) - 1].weight, unit, tuple(int(side) for side in shape)
-    )
+    return results, energy, plans[0].stages[len(results) - 1].weight
 
 
-def _prior(operator: AnalysisOperator, plans: list[Plan], stage: int, like: torch.Tensor) -> Valued:
+def _prior(operator: AnalysisOperator, plans: tuple[Plan, ...], stage: int, like: torch.Tensor) -> Valued:
     """weight·g of a batch, over its planes: each opponent at its own noise, and weighed by that."""
     gains = [gain for _, gain in opponents(like)]
     each = [

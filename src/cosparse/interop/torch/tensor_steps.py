@@ -12,8 +12,9 @@ from cosparse.interop.torch.tensor_levels import LocalLevels
 from cosparse.interop.torch.tensor_patches import Sides, parts, patches_of, together
 from cosparse.interop.torch.tensor_prior import WHITE, checked_batch, checked_white, levels_of, opponents
 from cosparse.operator import AnalysisOperator, chosen_operator
+from cosparse.reconstruction.chroma import ROUNDING, UNITS
 from cosparse.reconstruction.noise_level import LEAST
-from cosparse.reconstruction.planes import OPPONENT
+from cosparse.reconstruction.planes import GAINS, OPPONENT
 from cosparse.reconstruction.stages import QUALITIES, TABLE, checked_quality
 from cosparse.trained_steps import REFERENCE_SIGMA, TrainedSteps
 
@@ -40,7 +41,8 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, steps: TrainedSteps, patch_shape: Sides) -> None:
         super().__init__()
-        self.patch_shape, self.strides, self.sigma = patch_shape, (steps.stride, steps.stride), steps.sigma
+        self.patch_shape = patch_shape if steps.planes == 1 else (steps.side, steps.side)
+        self.strides, self.sigma, self.together = (steps.stride, steps.stride), steps.sigma, steps.planes
         arrays = steps.arrays()
         for name in (*LEARNED, *LEVELLED):
             setattr(self, name, torch.nn.Parameter(torch.tensor(arrays[name])))
@@ -57,7 +59,7 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         free: torch.Tensor | None = None,
         misfit: Callable[[torch.Tensor], torch.Tensor] | None = None,
     ) -> torch.Tensor:
-        """Planes (n, h, w) after all steps; pixels that are not `free` stay.
+        """Planes (n, h, w) after all steps, or (n, h, w, m) if those are of m at once; pixels not `free` stay.
 
         Noise levels on 0..255 are (n,), or differ from patch to patch. What a step pulls by is Aᵀ(A s - y), which
         `misfit` gives of planes s; without it the planes are their own data, and that is s - planes.
@@ -70,7 +72,7 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
             if isinstance(levels, LocalLevels):
                 pull, change = pull[levels.pixels], change * levels.taken
             else:
-                pull = pull[:, None, None]
+                pull = pull.reshape(-1, *[1] * (planes.ndim - 1))
             change = change + pull * (image - planes if misfit is None else misfit(image))
             image = image - (change if free is None else change * free)
         return image
@@ -83,10 +85,10 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         places = None
         if isinstance(levels, LocalLevels):
             tables[1], places = tables[1] * levels.less[:, None, None], levels.patches.flatten(1)
-        atoms = self.atoms[t] - self.atoms[t].mean(1, keepdim=True)
+        atoms = _without_means(self.atoms[t], self.together)
         pools, shares = self.pools[t].clamp(min=0).mT, self.shares[t].mT
         pieces, done = [], 0
-        for part in parts(patches_of(planes, self.patch_shape, self.strides)):
+        for part in parts(self._windows(planes)):
             own = tables
             if places is not None:
                 here = places[:, done : done + part.shape[1]]
@@ -97,8 +99,23 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
             h = share / (1 + torch.maximum((square @ pools) * pool, floor))
             phi = z * (self.own[t] / (1 + square) + h @ shares) * (gain * scale)
             pieces.append(phi @ atoms)
+        return pull, self._joined(torch.cat(pieces, 1), planes)
+
+    def _windows(self, planes: torch.Tensor) -> torch.Tensor:
+        """All patches, (n, rows, columns, a, b); of several planes at once those of a pixel stand beside each other."""
+        if self.together == 1:
+            return patches_of(planes, self.patch_shape, self.strides)
+        each = patches_of(planes.movedim(3, 1).flatten(0, 1), self.patch_shape, self.strides)
+        return each.unflatten(0, (len(planes), -1)).movedim(1, -1).flatten(4)
+
+    def _joined(self, pieces: torch.Tensor, planes: torch.Tensor) -> torch.Tensor:
+        """The adjoint of :meth:`_windows`."""
         shape = planes.shape[1], planes.shape[2]
-        return pull, together(torch.cat(pieces, 1), shape, self.patch_shape, self.strides)
+        if self.together == 1:
+            return together(pieces, shape, self.patch_shape, self.strides)
+        each = pieces.unflatten(2, (-1, self.together)).movedim(3, 1).flatten(0, 1)
+        found = together(each, shape, self.patch_shape, self.strides)
+        return found.unflatten(0, (len(planes), -1)).movedim(1, -1)
 
     def numbers(self, t: int, levels: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """At each level: scales, gains, factors on pools, floors, factors on shares, each (n, 1, .), and pulls (n,)."""
@@ -123,9 +140,15 @@ class StagedSteps(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         """As they stand, for an operator file."""
         arrays = {name: getattr(self, name).detach().cpu().float() for name in (*LEARNED, *LEVELLED, *HELD)}
         arrays["pools"] = arrays["pools"].clamp(min=0)
-        arrays["atoms"] = arrays["atoms"] - arrays["atoms"].mean(2, keepdim=True)
+        arrays["atoms"] = _without_means(arrays["atoms"], self.together)
         plain: dict[str, Any] = {name: value.numpy() for name, value in arrays.items()}
-        return TrainedSteps(**plain, stride=self.strides[0], sigma=self.sigma)
+        return TrainedSteps(**plain, stride=self.strides[0], sigma=self.sigma, planes=self.together)
+
+
+def _without_means(atoms: torch.Tensor, planes: int) -> torch.Tensor:
+    """Atoms (..., n) that see no mean of any plane of their patches."""
+    apart = atoms.unflatten(-1, (-1, planes))
+    return (apart - apart.mean(-2, keepdim=True)).flatten(-2)
 
 
 class StagedDenoiser(torch.nn.Module):  # type: ignore[misc, unused-ignore]
@@ -147,7 +170,9 @@ class StagedDenoiser(torch.nn.Module):  # type: ignore[misc, unused-ignore]
     Attributes
     ----------
     luma, chroma : StagedSteps
-        Those of grey planes and luma, and of colours: the same, or others.
+        Those of grey planes and luma, and of colours one by one: the same, or others.
+    colours : StagedSteps or None
+        Those of both colours at half their size, beside luma, if the operator has such.
 
     Examples
     --------
@@ -166,37 +191,53 @@ class StagedDenoiser(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         checked_quality(quality)
         made, place = chosen_operator(operator), QUALITIES.index(quality)
         grey, colours = _steps_of(made, quality), _steps_of(made, TABLE["chroma"]["steps"][place])
-        self.data_range, self.half = checked_white(data_range), float(TABLE["chroma"]["half"][place])
+        self.data_range = checked_white(data_range)
         self.luma = StagedSteps(grey, made.patch_shape)
         self.chroma = self.luma if colours is grey else StagedSteps(colours, made.patch_shape)
+        both = made.steps.get("colours")
+        self.colours = None if both is None else StagedSteps(both, made.patch_shape)
+        self.half = float(TABLE["chroma"]["half" if both is None else "together"][place])
+        self.mean = float("inf" if both is None else TABLE["chroma"]["mean"][place])
 
     def forward(self, image: torch.Tensor, sigma: float | torch.Tensor) -> torch.Tensor:
         """A batch (n, channels, h, w) without its noise of standard deviation sigma, a number or (n,)."""
         kind, levels = self.luma.atoms.dtype, levels_of(sigma, checked_batch(image), self.data_range)
         seen = opponents(image.to(kind) * (WHITE / self.data_range))
-        planes = self.planes([(plane, torch.full_like(levels, gain) * levels) for plane, gain in seen], levels)
+        planes = self.planes([(plane, torch.full_like(levels, gain) * levels) for plane, gain in seen])
         return (join(planes) * (self.data_range / WHITE)).to(image.dtype)
 
-    def planes(self, seen: list[tuple[torch.Tensor, torch.Tensor]], levels: torch.Tensor) -> list[torch.Tensor]:
-        """Planes (n, h, w), each with its own noise levels (n,), after the steps; `levels` are those of the images."""
+    def planes(self, seen: list[tuple[torch.Tensor, torch.Tensor]]) -> list[torch.Tensor]:
+        """Planes (n, h, w), each with its own noise levels (n,), after the steps."""
         found = [self.luma(*seen[0])]
         if len(seen) != 3:
             return found + [self.luma(plane, own) for plane, own in seen[1:]]
-        small = levels >= self.half
-        if not bool(small.any()):
-            return found + [self.chroma(plane, own) for plane, own in seen[1:]]
-        if not bool(small.all()):  # some of the batch, each as it would be alone
-            return self._mixed(seen, levels, small)
-        for plane, own in seen[1:]:
-            found.append(brought_up(self.chroma(halved(plane), own / 2), found[0], plane, own))
-        return found
+        levels = seen[1][1] * ((1 + ROUNDING) / GAINS[1])
+        kinds = (levels >= self.half).int() + (levels >= self.mean).int() * (levels < self.half) * 2
+        if not bool((kinds == kinds[0]).all()):  # each of the batch as it would be alone
+            return self._mixed(seen, kinds)
+        found += [self.chroma(plane, own) for plane, own in seen[1:]] if kinds[0] != 1 else []
+        if kinds[0] == 0:
+            return found
+        smalls = zip(self._small(found[0], seen), seen[1:], strict=True)
+        large = [brought_up(one, found[0], plane, own) for one, (plane, own) in smalls]
+        if kinds[0] == 1:
+            return found + large
+        return found[:1] + [(one + other) / 2 for one, other in zip(found[1:], large, strict=True)]
 
-    def _mixed(
-        self, seen: list[tuple[torch.Tensor, torch.Tensor]], levels: torch.Tensor, small: torch.Tensor
-    ) -> list[torch.Tensor]:
+    def _small(self, luma: torch.Tensor, seen: list[tuple[torch.Tensor, torch.Tensor]]) -> list[torch.Tensor]:
+        """Both colours at half their size; together beside luma, which is held, if there are steps for that."""
+        if self.colours is None:
+            return [self.chroma(halved(plane), own / 2) for plane, own in seen[1:]]
+        units = torch.as_tensor(UNITS).to(luma)
+        planes = torch.stack([halved(luma), *(halved(plane) for plane, _ in seen[1:])], -1) / units
+        free = torch.tensor([0, 1, 1]).to(luma)
+        found = self.colours(planes, seen[1][1] / (2 * GAINS[1]), free) * units
+        return [found[..., 1], found[..., 2]]
+
+    def _mixed(self, seen: list[tuple[torch.Tensor, torch.Tensor]], kinds: torch.Tensor) -> list[torch.Tensor]:
         results = [torch.empty_like(plane) for plane, _ in seen]
-        for chosen in (small, ~small):
-            part = self.planes([(plane[chosen], own[chosen]) for plane, own in seen], levels[chosen])
+        for chosen in (kinds == kind for kind in kinds.unique()):
+            part = self.planes([(plane[chosen], own[chosen]) for plane, own in seen])
             results = [whole.index_put((chosen,), one) for whole, one in zip(results, part, strict=True)]
         return results
 

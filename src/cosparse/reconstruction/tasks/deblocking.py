@@ -13,9 +13,9 @@ from cosparse.foreign import adopting
 from cosparse.jpeg import YCC, Jpeg, enlarged_chroma, joined, reduced_chroma, turned, whole_blocks
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction import measurement
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.intervals import Intervals
+from cosparse.reconstruction.memory import ask_memory
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
@@ -78,6 +78,9 @@ def deblock(
         The axis of red, green and blue.
     alpha : bool
         Whether the last channel is transparency, which is returned as it is.
+    max_memory : float, optional
+        Bytes that the work may take beside the image; more is refused before it begins. By default what the machine and
+        the control groups of the process leave free; infinity asks nobody.
     callback : callable, optional
         Called with a :class:`Progress` after every iteration; returning True ends the work with what there is.
 
@@ -106,6 +109,8 @@ def deblock(
 
 def pose(channel: Channel, asked: Asked) -> Problem:
     """The steps from the decoded plane; or ½‖W(D s - c)‖² + lambda·g(s). Both with the intervals that hold."""
+    from cosparse.reconstruction import measurement  # late, as in deblurring
+
     within = channel.within
     assert within is not None
     steps = _steps(asked)
@@ -123,6 +128,7 @@ def pose(channel: Channel, asked: Asked) -> Problem:
 @keywords_of(Options)
 def request(image: ArrayLike, quantization: Any, **given: Unpack[Common]) -> Request:
     """What :func:`deblock` is asked for."""
+    ask_memory("deblock", image, 0.0, given)
     jpeg = quantization if isinstance(quantization, Jpeg) else Jpeg(quantization)
     if given.get("noise") is not None:
         raise ValueError("noise: the tables say it all; denoise what comes of deblocking, if there is more noise")

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.foreign import adopting
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction import measurement
 from cosparse.reconstruction.local_noise import channel_noise, precision
+from cosparse.reconstruction.memory import ask_memory
 from cosparse.reconstruction.planes import Channel
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import checked_kernel, named_kernel
@@ -67,6 +67,9 @@ def deblur(
         The axis of the channels. Three are taken for red, green and blue; of other numbers each channel stands alone.
     alpha : bool
         Whether the last channel is transparency, which is returned as it is.
+    max_memory : float, optional
+        Bytes that the work may take beside the image; more is refused before it begins. By default what the machine and
+        the control groups of the process leave free; infinity asks nobody.
     callback : callable, optional
         Called with a :class:`Progress` after every iteration; returning True ends the work with what there is.
 
@@ -116,6 +119,9 @@ def request(
     **given: Unpack[Common],
 ) -> Request:
     """What :func:`deblur` is asked for."""
+    from cosparse.reconstruction import measurement  # and all of scipy.sparse.linalg: here, so that importing is fast
+
+    ask_memory("deblur", image, sigma, given)
     request = with_photon_map(Request.of(pose, image, sigma, given))
     if border not in ("replicate", "periodic"):
         raise ValueError(f"border: expected 'replicate' or 'periodic', got {border!r}")

@@ -12,8 +12,9 @@ from cosparse.foreign import adopting
 from cosparse.keywords import keywords_of
 from cosparse.noise import Correlated, Map, PoissonGaussian
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction.chroma import halved
+from cosparse.reconstruction.chroma import halved, is_half, taken_noise
 from cosparse.reconstruction.local_noise import channel_noise
+from cosparse.reconstruction.memory import ask_memory
 from cosparse.reconstruction.noise_level import LEAST, MOST
 from cosparse.reconstruction.planes import Caller, Channel
 from cosparse.reconstruction.problem import Problem
@@ -77,6 +78,9 @@ def denoise(
         The axis of the channels. Three are taken for red, green and blue; of other numbers each channel stands alone.
     alpha : bool
         Whether the last channel is transparency, which is returned as it is.
+    max_memory : float, optional
+        Bytes that the work may take beside the image; more is refused before it begins. By default what the machine and
+        the control groups of the process leave free; infinity asks nobody.
     callback : callable, optional
         Called with a :class:`Progress` after every iteration, whose `image` is the page so far on 0..255, in colour;
         returning True ends the work with what there is.
@@ -109,7 +113,8 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     steps = trained_to_denoise(asked, channel.chroma)
     if steps is not None:
         none = Plan((), steps.stride)
-        if channel.chroma and asked.noise is None and asked.sigma >= _half(asked.quality):
+        together = "colours" in asked.operator.steps
+        if channel.chroma and is_half(asked.quality, taken_noise(channel, asked.sigma), asked.noise, together):
             plane = halved(channel.plane)
             return Problem(asked.operator, none, plane, plane, steps=tuple(steps.at(sigma / 2)), half=True)
         taken = tuple(steps.at(sigma, levels))
@@ -133,16 +138,12 @@ def _by_energy(asked_for: Request) -> Request:
     return replace(asked_for, asked=asked)
 
 
-def _half(quality: str) -> float:
-    """The noise from which on chroma is denoised at half its size."""
-    return float(TABLE["chroma"]["half"][QUALITIES.index(quality)])
-
-
 @keywords_of(Options)
 def request(
     image: ArrayLike, sigma: ArrayLike | None = None, *, grouping: bool = True, **given: Unpack[Common]
 ) -> Request:
     """What :func:`denoise` is asked for."""
+    ask_memory("denoise", image, sigma, given)
     request = _by_energy(Request.of(pose, image, sigma, given, model="auto").with_white_noise())
     untouched = np.array([asked is None or asked.sigma == 0 for asked in request.asked])
 
@@ -156,6 +157,7 @@ def request(
         request,
         asked=[asked if asked and asked.sigma else None for asked in request.asked],
         second_pass=rules.get(given.get("quality", "balanced")) if grouping else None,
+        colours=steps_of_colours(request),
         finish=finish if as_it_came else None,
         blends=True,
     )
@@ -188,6 +190,14 @@ def trained_to_denoise(asked: Asked | None, chroma: bool = False) -> TrainedStep
     steps, level = asked.operator.steps, QUALITIES.index(asked.quality)
     quality = TABLE["chroma"]["steps"][level] if chroma else asked.quality
     return steps.get(f"denoise {quality}", steps.get("denoise"))
+
+
+def steps_of_colours(asked_for: Request) -> TrainedSteps | None:
+    """Those that the operator has beside its others, where there are red, green and blue."""
+    first = next((asked for asked in asked_for.asked if asked is not None), None)
+    if first is None or trained_to_denoise(first) is None or asked_for.pages.shape[3:] != (3,):
+        return None
+    return first.operator.steps.get("colours")
 
 
 def _as_it_came(result: NDArray[Any], image: ArrayLike, untouched: NDArray[np.bool_], caller: Caller) -> NDArray[Any]:

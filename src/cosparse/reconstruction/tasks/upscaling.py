@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from cosparse.foreign import adopting
 from cosparse.keywords import keywords_of
 from cosparse.operator import AnalysisOperator
-from cosparse.reconstruction import measurement
 from cosparse.reconstruction.correction import enlarged_level
 from cosparse.reconstruction.local_noise import channel_noise, enlarged, precision
+from cosparse.reconstruction.memory import ask_memory
 from cosparse.reconstruction.planes import Channel, Plane
 from cosparse.reconstruction.problem import Problem
 from cosparse.reconstruction.psf import checked_kernel
+from cosparse.reconstruction.reductions import FACTORS, FILTERS, REDUCTIONS, USUAL
 from cosparse.reconstruction.request import Asked, Common, Options, Repairing, RepairKeywords, Request, Task
 from cosparse.reconstruction.stages import Quality, plan
 from cosparse.reconstruction.start import enlarge, enlarged_side
@@ -30,7 +31,7 @@ def upscale(
     image: ArrayLike,
     factor: float,
     *,
-    kernel: ArrayLike | str = measurement.USUAL,
+    kernel: ArrayLike | str = USUAL,
     sigma: ArrayLike = 0.0,
     operator: AnalysisOperator | str | None = None,
     weight: float | None = None,
@@ -77,6 +78,9 @@ def upscale(
         The axis of the channels. Three are taken for red, green and blue; of other numbers each channel stands alone.
     alpha : bool
         Whether the last channel is transparency, which is enlarged by bicubic interpolation.
+    max_memory : float, optional
+        Bytes that the work may take beside the image; more is refused before it begins. By default what the machine and
+        the control groups of the process leave free; infinity asks nobody.
     callback : callable, optional
         Called with a :class:`Progress` after every iteration; returning True ends the work with what there is.
 
@@ -108,6 +112,8 @@ def pose(channel: Channel, asked: Asked) -> Problem:
     without noise it is left out. On training photographs it costs 0.02 dB after as many iterations; with noise, where
     the prior weighs more, it is worth 0.005 dB (benchmarks/tune.py --no-bounds).
     """
+    from cosparse.reconstruction import measurement  # late, as in deblurring
+
     start = enlarge(channel.plane, asked.factor)
     sigma, noise, levels = channel_noise(asked.sigma, asked.noise, channel)
     named = asked.kernel if isinstance(asked.kernel, str) else "array"
@@ -122,17 +128,13 @@ def pose(channel: Channel, asked: Asked) -> Problem:
 
 @keywords_of(Options)
 def request(
-    image: ArrayLike,
-    factor: float,
-    *,
-    kernel: ArrayLike | str = measurement.USUAL,
-    sigma: ArrayLike = 0.0,
-    **given: Unpack[Common],
+    image: ArrayLike, factor: float, *, kernel: ArrayLike | str = USUAL, sigma: ArrayLike = 0.0, **given: Unpack[Common]
 ) -> Request:
     """What :func:`upscale` is asked for."""
-    if isinstance(factor, bool) or factor not in measurement.FACTORS:
+    if isinstance(factor, bool) or factor not in FACTORS:
         raise ValueError(f"factor: expected 1.5, 2, 3, 4 or 8, got {factor!r}")
     times = float(factor) if factor % 1 else int(factor)
+    ask_memory("upscale", image, sigma, given, times)
     request = _without_noise(Request.of(pose, image, sigma, given), image, sigma, given)
     made_by = checked_reduction(kernel, times, tuple(enlarged_side(side, times) for side in request.pages.shape[1:3]))
 
@@ -168,13 +170,13 @@ def _correction(asked: Asked | None, factor: float) -> TrainedSteps | None:
 
 def checked_reduction(kernel: ArrayLike | str, factor: float, shape: tuple[int, ...]) -> NDArray[Any] | str:
     """A kernel, given or named; refuses a name that nothing has and what does not fit into the result or the factor."""
-    if factor % 1 and not (isinstance(kernel, str) and kernel in measurement.FILTERS):
+    if factor % 1 and not (isinstance(kernel, str) and kernel in FILTERS):
         got = repr(kernel) if isinstance(kernel, str) else "an array"
-        raise ValueError(f"kernel: for factor {factor:g} expected {', '.join(measurement.FILTERS)}, got {got}")
+        raise ValueError(f"kernel: for factor {factor:g} expected {', '.join(FILTERS)}, got {got}")
     if not isinstance(kernel, str):
         return checked_kernel(kernel, shape)
-    if kernel not in measurement.REDUCTIONS:
-        raise ValueError(f"kernel: expected {', '.join(measurement.REDUCTIONS)} or an array, got {kernel!r}")
+    if kernel not in REDUCTIONS:
+        raise ValueError(f"kernel: expected {', '.join(REDUCTIONS)} or an array, got {kernel!r}")
     return kernel
 
 

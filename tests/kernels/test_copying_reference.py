@@ -1,0 +1,33 @@
+"""What the definitions of the kernels that copy patches promise."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cosparse.kernels.copying_reference import differences, shifts_of, vote
+from cosparse.reconstruction.scales import box_means
+
+
+def test_a_patch_that_is_lighter_by_less_than_the_slack_differs_by_what_the_shift_costs_alone():
+    patch = np.random.default_rng(0).random((5, 5, 2)).astype(np.float32) * 50
+    image = np.concatenate([patch, patch + 6], axis=1)
+    means = box_means(image, 5)
+    centres, origins = np.array([[2, 2]], np.int32), np.array([[2, 7]], np.int32)
+    slack, bias = np.full(2, 9, np.float32), np.zeros((5, 10), np.float32)
+    np.testing.assert_allclose(shifts_of(means, slack, centres, origins), -6, atol=1e-4)
+    found = differences(image, means, slack, np.float32(0.5), centres, origins, bias, 2)
+    np.testing.assert_allclose(found, 0.5 * 25 * 36 * 2, rtol=1e-4)
+
+
+def test_votes_of_patches_that_agree_copy_and_those_that_do_not_are_outvoted():
+    image = np.arange(60, dtype=np.float32).reshape(6, 10, 1)
+    index = np.full((6, 10), -1, np.int32)
+    index[2:5, 2:5] = np.arange(9).reshape(3, 3)
+    centres = np.argwhere(index >= 0)
+    origins = (centres + np.array([0, 3])).astype(np.int32)
+    pixel, none = np.array([[3, 3]], np.int32), np.zeros((9, 1), np.float32)
+    weights = np.ones(9, np.float32)
+    assert vote(image, pixel, index, origins, none, weights, 1, 0.0) == image[3, 6]
+    origins[0] = 1, 1
+    blurred, sharp = (vote(image, pixel, index, origins, none, weights, 1, s) for s in (0.0, 50.0))
+    assert abs(sharp - image[3, 6]) < 0.1 * abs(blurred - image[3, 6])
