@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from importlib import resources
 
 import numpy as np
-from playwright.sync_api import TimeoutError
 
 from cosparse.io.picture import read_image
 
@@ -26,17 +24,10 @@ def choose(page, task: str) -> None:
     page.locator("#task").get_by_text(task).click()
 
 
-def go_on(page, sign) -> None:
-    """Continue with the result, until there is a sign of it; pressed again if a task that was just chosen came last."""
-    button = page.locator("#go-on")
-    for _ in range(3):
-        button.click()
-        with suppress(TimeoutError):
-            sign.wait_for(timeout=15_000)
-            return
-        if not button.is_visible():
-            break
-    sign.wait_for()
+def go_on(page, name: str) -> None:
+    """Continue with the result, until it stands on the stage under its name."""
+    page.locator("#go-on").click()
+    page.locator("#stage .note", has_text=name).wait_for()
 
 
 def choose_noise(page, kind: str) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from serving import LIMITS, running
-from steps import choose, damage, open_picture, stroke
+from serving import LIMITS, PATIENCE, running
+from steps import choose, damage, go_on, on_stage, open_picture, repair, stroke
 
 from cosparse.io.picture import Picture
 from cosparse.noise import Gaussian
@@ -20,6 +21,7 @@ from cosparse.studio.log import logging_to
 from cosparse.studio.page_pictures import Source
 from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
 from cosparse.studio.parts import sentence
+from cosparse.studio.repair_tab import RepairTab
 from cosparse.studio.session import Session, Visitors
 
 
@@ -91,6 +93,31 @@ def test_no_place_in_the_queue_is_said(browse, tmp_path):
             for session in one.sessions.values():
                 session.stop()
         pages[1].locator("#learn:enabled:not(.busy)").wait_for()
+
+
+def test_the_end_of_a_run_brings_back_nothing_that_was_gone_on_from(
+    browse, tmp_path, monkeypatch, picture_file, photograph
+):
+    """Gradio sends the last update of a run once more as it ends, however much later that is."""
+    worked, ended = RepairTab.repair, threading.Event()
+
+    def late(self, *given):
+        yield from worked(self, *given)
+        ended.wait(PATIENCE / 1000)
+
+    monkeypatch.setattr(RepairTab, "repair", late)
+    (tmp_path / "late").mkdir()
+    with running(tmp_path / "late", LIMITS) as server:
+        page = browse(server.address)
+        open_picture(page, picture_file("mine.png", photograph[:64, :64]))
+        damage(page, "noise")
+        repair(page)
+        go_on(page, "mine-denoise.png")
+        ended.set()
+        page.locator("#repair:enabled:not(.busy)").wait_for()
+        assert on_stage(page)["result"] == ""
+        assert "mine-denoise.png" in page.locator("#stage .note").inner_text()
+        assert not page.locator("#go-on").is_visible()
 
 
 def test_every_task_can_be_tried(photograph):

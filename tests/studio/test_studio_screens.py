@@ -40,7 +40,8 @@ def test_phone_and_dark_mode(browse, picture_file, photograph, scheme):
     repair(page)
     assert figures(page)["Gain"] > 3
     choose(page, "Inpaint")
-    go_on(page, page.get_by_role("button", name="Eraser"))
+    go_on(page, "cameraman-denoise.png")
+    page.get_by_role("button", name="Eraser").wait_for()
     for tab in TABS:
         page.get_by_role("tab", name=tab).click()
         page.get_by_role("tab", name=tab, selected=True).wait_for()

@@ -62,13 +62,13 @@ def test_denoise_then_inpaint_then_upscale(browse, patient, picture_file, colour
     page.locator("#status", has_text="What was denoised is kept").wait_for()
     assert on_stage(page)["result"] == "full"
     assert page.locator("#stage .tag").all_inner_texts() == ["Before: noise of σ = 25 added", "After: denoised"]
-    go_on(page, page.locator("#stage .note", has_text="print-denoise.png"))
+    go_on(page, "print-denoise.png")
     stroke(page, (0.3, 0.3), (0.7, 0.3))
     repair(page)
     inpainted = downloaded(page).pixels
     assert page.locator("#stage .tag").all_inner_texts() == ["Before: denoised", "After: inpainted"]
     choose(page, "Upscale")
-    go_on(page, page.locator("#stage .note", has_text="print-denoise-inpaint.png"))
+    go_on(page, "print-denoise-inpaint.png")
     repair(page)
     done = ["1. print.png", "2. noise of σ = 25 added", "3. denoised", "4. inpainted", "5. upscaled x2"]
     assert names(page) == done
@@ -90,7 +90,7 @@ def test_denoise_then_inpaint_then_upscale(browse, patient, picture_file, colour
     np.testing.assert_array_equal(downloaded(page).pixels, inpainted)
     # A reload asks, as what was painted is nowhere else, and finds all of it again.
     choose(page, "Inpaint")
-    go_on(page, page.locator("#stage .note", has_text="print-denoise-inpaint.png"))
+    go_on(page, "print-denoise-inpaint.png")
     page.get_by_role("button", name="Undo").click()  # the stroke, which was gone as it was repaired
     page.reload()
     page.locator("#status", has_text="what was done is still here").wait_for()

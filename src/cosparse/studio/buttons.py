@@ -65,6 +65,8 @@ class RunButtons:
                     yield from work(session, run, *values)
             except Exception as error:
                 yield {status: problem(error)}
+            # Gradio sends the last update once more when a run is over, and meanwhile the page may show something else.
+            yield {status: gr.skip()}
 
         def cancel(session: Session, ticket: str) -> Update:
             run = session.run(ticket)
