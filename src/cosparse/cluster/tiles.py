@@ -227,7 +227,7 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     result to be the whole picture's to 0.05 grey levels; measured, see docs/cluster.md.
     """
     task, patch, first = TASKS[work.task], work.options["operator"].patch_shape, request.denoised
-    units = [_units(one, patch) for one in (request, first, request.filling) if one is not None]
+    units = [_units(one, patch) for one in (request, first, request.completion) if one is not None]
     unit = math.lcm(task.unit, *(one for each in units for one in each))
     unit *= 2 if work.factor % 1 else 1  # of which 1.5 times is whole, and still a multiple of all these
     pixels, more = _looks(task, request, patch), _looks_further(request, patch)
@@ -235,8 +235,8 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
     noise = work.options.get("noise")
     if isinstance(noise, Correlated) and noise.kernel is not None:
         pixels += min(3 * (max(noise.kernel.shape) - 1), MARGIN)  # as far as what neighbours share is looked for
-    if request.filling is not None:
-        pixels += _looks(TASKS["denoise"], replace(request, filling=None), patch)
+    if request.completion is not None:
+        pixels += _looks(TASKS["denoise"], replace(request, completion=None), patch)
     if first is not None:
         pixels += math.ceil(work.factor) * (_looks(TASKS["denoise"], first, patch) + _looks_further(first, patch))
     elif isinstance(work.options.get("noise"), PoissonGaussian) and request.problems()[0].measure is not None:
@@ -258,7 +258,7 @@ def divided(work: Assignment, request: Request, size: tuple[int, int], tile: int
 
 def _units(request: Request, patch: tuple[int, int]) -> list[int]:
     """Distances at which patches lie; their strides do not depend on the noise."""
-    problems = replace(request, filling=None).problems()
+    problems = replace(request, completion=None).problems()
     strides = [(1 + problem.half) * min(problem.plan.stride, *patch) for problem in problems]
     after, second = request.correction, request.second_pass
     return [*strides, second.step if second else 1, after.stride if after else 1]

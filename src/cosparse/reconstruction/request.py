@@ -148,7 +148,7 @@ class Request:
     apart: Apart = take_apart  # how a page becomes the planes to repair, and these a page again
     copies: Sequence[Copying | None] = ()  # of inpainting: what of every page is filled from elsewhere, if anything is
     denoised: Request | None = None  # what has taken the noise off the pages, if that was done first
-    filling: Request | None = None  # what fills in missing pixels first, so that steps which need all can follow
+    completion: Request | None = None  # what fills in missing pixels first, so that steps which need all can follow
 
     @classmethod
     def of(
@@ -226,8 +226,8 @@ class Request:
 
     def problems(self, number: int = 0) -> list[Problem]:
         """Those of a page's planes, of which the first are meant if others follow."""
-        if self.filling is not None:
-            return self.filling.problems(number)
+        if self.completion is not None:
+            return self.completion.problems(number)
         asked = self.asked[number]
         return [] if asked is None else [self._posed(channel, asked) for channel in self._apart(number)[0]]
 
@@ -245,8 +245,8 @@ class Request:
     def repaired(self, descend: Descend = conjugate_gradient, watch: Watch | None = None) -> Pages:
         """The repaired pages, on 0..255."""
         watch = watch or Watch(self.callback)
-        if self.filling is not None:
-            filled = self.filling.repaired(descend, watch)
+        if self.completion is not None:
+            filled = self.completion.repaired(descend, watch)
             request = self.following(filled)
             # Who stops it at once has what is filled in, and without noise.
             return request.repaired(descend, watch) if not watch.stopped else request.unstabilised(filled)
@@ -276,7 +276,7 @@ class Request:
         none = np.zeros(filled.shape[1:3], bool)
         gaps = [none if asked is None or asked.gaps is None else asked.gaps for asked in self.asked]
         missing = np.stack(gaps).reshape(*filled.shape[:3], *(1,) * (filled.ndim - 3))
-        return replace(self, pages=np.where(missing, filled, self.pages), filling=None)
+        return replace(self, pages=np.where(missing, filled, self.pages), completion=None)
 
     def unstabilised(self, pages: Pages) -> Pages:
         """Pages as they were before photon noise was made white."""

@@ -210,9 +210,9 @@ def _filled_first(posed: Request) -> Request:
     if denoising.trained_to_denoise(first) is None:
         return posed
     limits: list[Any] = [None] * len(posed.limits) if posed.stabilised else posed.limits
-    filling = replace(posed, second_pass=None, stabilised=(), limits=limits, finish=None, copies=())
+    completion = replace(posed, second_pass=None, stabilised=(), limits=limits, finish=None, copies=())
     groups, colours = GROUPING["steps"].get(first.quality, posed.second_pass), denoising.steps_of_colours(posed)
-    return replace(posed, pose=denoising.pose, filling=filling, second_pass=groups, colours=colours)
+    return replace(posed, pose=denoising.pose, completion=completion, second_pass=groups, colours=colours)
 
 
 def _hidden(
