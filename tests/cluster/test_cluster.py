@@ -259,6 +259,16 @@ def test_a_cluster_without_workers_is_not_waited_for_for_ever(apart, monkeypatch
             dict(cluster.each(client, lambda _: os.kill(pid, signal.SIGKILL), "abc"))
 
 
+def test_a_scheduler_that_is_lost_is_said_to_be(apart, scene, tmp_path):
+    """Dask calls it a cancelled future, of a class that no caller of ours would catch."""
+    apart.worker()
+    with apart.wait() as client:
+        client.wait_for_workers(1, timeout=WAIT)
+        strike = {"callback": lambda done, total: apart.processes[0].kill()}
+        with pytest.raises(ConnectionError, match="scheduler: the connection to it is lost"):
+            cluster.repair_picture("denoise", scene, tmp_path / "out.zarr", client=client, tile=64, sigma=10, **strike)
+
+
 def test_kernels_keep_to_the_workers_thread():
     idents = on_worker(cosparse.__version__, spread, lambda _: threading.get_ident(), range(8))
     assert set(idents) == {threading.get_ident()}

@@ -7,6 +7,7 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -117,7 +118,7 @@ def check_workers(client: Client) -> None:
 def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> Iterator[None]:
     """Cancel what is waited for in this block, and say why, if the cluster has been without workers for too long.
 
-    Dask itself would wait for ever, in case others come.
+    Dask itself would wait for ever, in case others come. A scheduler that is lost is said to be so too.
     """
     ended, deserted = threading.Event(), threading.Event()
 
@@ -145,6 +146,10 @@ def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> I
         if deserted.is_set():
             raise ConnectionError(
                 f"workers: all are gone, and none has come back for {PATIENCE:.0f} s; start others and run again"
+            ) from problem
+        if isinstance(problem, CancelledError):  # so Dask says it, of every future that is waited for
+            raise ConnectionError(
+                "scheduler: the connection to it is lost; once it runs again, run again to go on from what is done"
             ) from problem
         raise
     finally:
