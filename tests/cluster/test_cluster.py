@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import zarr
 from dask_processes import WAIT
+from distributed.comm import CommClosedError
 from test_tiles import as_zarr, noisy, rms
 
 import cosparse
@@ -267,6 +268,15 @@ def test_a_scheduler_that_is_lost_is_said_to_be(apart, scene, tmp_path):
         strike = {"callback": lambda done, total: apart.processes[0].kill()}
         with pytest.raises(ConnectionError, match="scheduler: the connection to it is lost"):
             cluster.repair_picture("denoise", scene, tmp_path / "out.zarr", client=client, tile=64, sigma=10, **strike)
+
+
+def test_a_scheduler_that_is_lost_with_the_last_value_is_not_waited_for(local, monkeypatch):
+    async def lost(*_, **__):
+        raise CommClosedError("reset by peer")
+
+    monkeypatch.setattr(local, "_gather", lost)
+    with pytest.raises(ConnectionError, match="scheduler: the connection to it is lost"):
+        dict(cluster.each(local, str.upper, "a"))
 
 
 def test_kernels_keep_to_the_workers_thread():

@@ -120,6 +120,8 @@ def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> I
 
     Dask itself would wait for ever, in case others come. A scheduler that is lost is said to be so too.
     """
+    from distributed.comm import CommClosedError
+
     ended, deserted = threading.Event(), threading.Event()
 
     def staffed() -> bool:
@@ -147,7 +149,7 @@ def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> I
             raise ConnectionError(
                 f"workers: all are gone, and none has come back for {PATIENCE:.0f} s; start others and run again"
             ) from problem
-        if isinstance(problem, CancelledError):  # so Dask says it, of every future that is waited for
+        if isinstance(problem, (CancelledError, CommClosedError)):  # so Dask says it, of every future waited for
             raise ConnectionError(
                 "scheduler: the connection to it is lost; once it runs again, run again to go on from what is done"
             ) from problem
@@ -159,6 +161,15 @@ def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> I
 def may_pass(problem: BaseException) -> bool:
     """Whether to try again after an error: what is wrong with the picture, the call or a full disk, stays so."""
     return not isinstance(problem, ValueError | TypeError) and getattr(problem, "errno", None) not in FULL
+
+
+def outcome_of(future: Future[Any]) -> Any:
+    """What a future that `as_completed` gave has come to: its value, or its exception; raises if it was cancelled.
+
+    Not by `as_completed(with_results=True)`: it forgets a future whose value it fetches when the scheduler is lost, and
+    waits for it for ever.
+    """
+    return future.exception() if future.status == "error" else future.result()
 
 
 def gathered(client: Client, futures: Future[Any] | list[Future[Any]]) -> Any:
