@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import zarr
 from dask_processes import WAIT
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 from test_tiles import as_zarr, noisy, rms
 
 import cosparse

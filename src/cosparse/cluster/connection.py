@@ -120,7 +120,7 @@ def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> I
 
     Dask itself would wait for ever, in case others come. A scheduler that is lost is said to be so too.
     """
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     ended, deserted = threading.Event(), threading.Event()
 
