@@ -5,10 +5,8 @@ from __future__ import annotations
 import tempfile
 
 import pytest
-from serving import running
 
 from cosparse.studio import leftovers
-from cosparse.studio.limits import Limits
 
 fcntl = pytest.importorskip("fcntl", reason="no locks on this system")
 
@@ -28,12 +26,3 @@ def test_a_killed_page_s_folder_goes_and_a_running_one_s_stays(tmp_path, monkeyp
             assert another != running and (running / "picture").exists()
         assert not another.exists()
     assert not running.exists()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Gradio leaves event loops open
-def test_what_gradio_keeps_is_not_shared_with_other_users(tmp_path, monkeypatch):
-    """Its folder of one name for all, made by somebody else, kept the page from starting."""
-    (tmp_path / "foreign").touch()  # not to be written to, whoever one is
-    monkeypatch.setattr("gradio.routes.DEFAULT_TEMP_DIR", str(tmp_path / "foreign"))
-    with running(tmp_path / "own", Limits()):
-        assert list((tmp_path / "own").iterdir())

@@ -210,6 +210,8 @@ def _served(run: Run) -> Iterator[tuple[str, subprocess.Popen[str], Path]]:
         raise Impossible(f"needs the web page and psutil ({missing})") from None
     scratch = run.folder / "scratch"
     scratch.mkdir()
+    foreign = scratch / "gradio"
+    foreign.touch()  # Gradio's folder for all who use a machine is another's, and not to be written to
     log = run.folder / "log"
     command = cosparse_program("studio", "--no-browser", "--port", "0", "--log", log)
     with subprocess.Popen(command, env=environment(TMPDIR=str(scratch)), stdout=subprocess.PIPE, text=True) as server:
@@ -223,7 +225,7 @@ def _served(run: Run) -> Iterator[tuple[str, subprocess.Popen[str], Path]]:
     faults = re.findall(r".*(?: 500 | ERROR |Traceback).*", text)
     run.hold(not faults, f"the log tells of {len(faults)} faults, the first: {faults[:1]}")
     left = list(scratch.iterdir())
-    run.hold(not left, f"left behind: {left}")
+    run.hold(left == [foreign], f"left behind: {left}")
 
 
 @promise.part()
@@ -263,9 +265,11 @@ def crowd(run: Run) -> None:
 
 def _settled(run: Run, process: Any, scratch: Path) -> dict[str, int]:
     """What the server has once everyone is gone."""
+    from cosparse.studio.leftovers import LOCK
+
     end, had = time.monotonic() + SETTLED, -1
     while time.monotonic() < end:
-        had = sum(path.is_file() for path in scratch.rglob("*"))
+        had = sum(path.is_file() and path.name != LOCK for path in scratch.glob("*/**/*"))
         if not had:
             break
         time.sleep(1)
