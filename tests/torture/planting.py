@@ -257,20 +257,8 @@ def apart(place: Place, tests: list[str], seconds: float) -> tuple[str, str]:
         }
         listed = Path(folder) / "tests"
         listed.write_text("\n".join(tests), encoding="utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "torture.faulty",
-            "-p",
-            "no:cacheprovider",
-            "--basetemp",
-            f"{folder}/pytest",
-            f"@{listed}",
-        ]
+        plugins = ["-p", "torture.faulty", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", *plugins, "--basetemp", f"{folder}/pytest", f"@{listed}"]
         most = int(5 * seconds) + 30
         limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))  # noqa: E731
         done = subprocess.run(
@@ -312,19 +300,8 @@ def work(
             if outcome == "apart":
                 outcome, test = apart(place, tests, seconds)
             module, one, nth = place
-            row = (
-                module,
-                nth,
-                one.line,
-                one.kind,
-                _line(one.before),
-                _line(one.after),
-                outcome,
-                test,
-                len(tests),
-                count,
-                "",
-            )
+            what = (module, nth, one.line, one.kind, _line(one.before), _line(one.after))
+            row = (*what, outcome, test, len(tests), count, "")
             done[key(place)] = {name: str(value) for name, value in zip(COLUMNS, row, strict=True)}
             write(done)
 
