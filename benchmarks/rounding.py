@@ -3,7 +3,7 @@
     python benchmarks/rounding.py            measures all cases anew: rounding.csv
 
 Each repair of a picture of 192 by 192 pixels is made three times: as it is; by kernels, BLAS and NumPy that use no
-vector extension after SSE3 ("processor"); and with one unit in the last place of single precision added to, or taken off,
+vector extension after SSE3 ("processor"); and with one unit in the last place of single precision added to or taken off
 every pixel by chance ("last bits"). If that moves the result as far as another processor does, it is the minimisation
 that enlarges roundings, and no order of its sums would help. Differences are in grey levels of 255; "reports" is how
 often a repair told of its progress, which shows whether one of the two took other steps.
