@@ -107,8 +107,8 @@ def processors(run: Run) -> None:
 
 
 PICTURES = ("denoise", "inpaint", "upscale", "deblur", "deblock", "reconstruct")
-# Trained steps are within 1e-4. A minimisation of many iterations enlarges roundings, those of its input as much as those
-# of its sums, so that no order of sums would help: benchmarks/rounding.py.
+# Trained steps are within 1e-4. A minimisation of many iterations enlarges roundings, those of its input as much as
+# those of its sums, so that no order of sums would help: benchmarks/rounding.py.
 LIMITS = {"denoise": 1e-4, "denoise.fast": 1e-4, "denoise.map": 1e-4, "deblock": 1e-4}
 LARGEST, MEAN = 0.05, 5e-4
 
