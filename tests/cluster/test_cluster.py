@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import zarr
 from dask_processes import WAIT
+from distributed.comm.core import CommClosedError
 from test_tiles import as_zarr, noisy, rms
 
 import cosparse
@@ -257,6 +258,25 @@ def test_a_cluster_without_workers_is_not_waited_for_for_ever(apart, monkeypatch
         client.wait_for_workers(1, timeout=WAIT)
         with pytest.raises(ConnectionError, match="workers: all are gone"):
             dict(cluster.each(client, lambda _: os.kill(pid, signal.SIGKILL), "abc"))
+
+
+def test_a_scheduler_that_is_lost_is_said_to_be(apart, scene, tmp_path):
+    """Dask calls it a cancelled future, of a class that no caller of ours would catch."""
+    apart.worker()
+    with apart.wait() as client:
+        client.wait_for_workers(1, timeout=WAIT)
+        strike = {"callback": lambda done, total: apart.processes[0].kill()}
+        with pytest.raises(ConnectionError, match="scheduler: the connection to it is lost"):
+            cluster.repair_picture("denoise", scene, tmp_path / "out.zarr", client=client, tile=64, sigma=10, **strike)
+
+
+def test_a_scheduler_that_is_lost_with_the_last_value_is_not_waited_for(local, monkeypatch):
+    async def lost(*_, **__):
+        raise CommClosedError("reset by peer")
+
+    monkeypatch.setattr(local, "_gather", lost)
+    with pytest.raises(ConnectionError, match="scheduler: the connection to it is lost"):
+        dict(cluster.each(local, str.upper, "a"))
 
 
 def test_kernels_keep_to_the_workers_thread():

@@ -41,14 +41,16 @@ def covariance(shape, seed):
 
 @given(
     shape=st.tuples(st.sampled_from([1, 3]), st.integers(5, 20), st.integers(5, 20)), gaps=st.booleans(),
-    stripes=st.sampled_from([None, 1.5, 100.0]), seed=st.integers(0, 2**32 - 1),
+    stripes=st.sampled_from([None, 1.5, 100.0]), unit=st.sampled_from([0.05, 1.0, 20.0]),
+    seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
-def test_the_twins_agree_on_any_noise(shape, gaps, stripes, seed):
+def test_the_twins_agree_on_any_noise(shape, gaps, stripes, unit, seed):
     pilots, noisies, known, _ = planes(shape, seed)
     known[:] = known if gaps else 1
     covariances = np.stack([covariance(16, seed + c) for c in range(shape[0])])
     given = pilots, noisies, known, covariances.diagonal(axis1=1, axis2=2).mean(axis=1)
-    relative = None if stripes is None else np.where(np.arange(shape[2]) % 6 < 3, 1, stripes) * np.ones((shape[1], 1))
+    striped = unit * np.where(np.arange(shape[2]) % 6 < 3, 1, stripes or 1) * np.ones((shape[1], 1))
+    relative = None if stripes is None else striped
     single = None if relative is None else relative.astype(np.float32)
     rest = (True, 4, 3, 5, 8)
     found = groups.group_filter(*given, *rest, covariances=covariances, relative=single)

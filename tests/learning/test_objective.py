@@ -219,3 +219,9 @@ def test_coordinates_are_the_inverse_of_atoms():
     objective = Objective(None, Penalty.log(), 1.0, 1.0, basis)
     x = np.random.default_rng(0).standard_normal((20, 15))
     np.testing.assert_allclose(objective.coordinates(objective.atoms(x)), x, atol=1e-12)
+
+
+def test_a_fingerprint_is_of_the_patches():
+    patches = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert PatchSparsity(patches).digest() == PatchSparsity(patches.copy()).digest()
+    assert PatchSparsity(patches).digest() != PatchSparsity(patches + 1).digest()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cosparse.optimize import Euclidean, Interpolation, LineSearch, Oblique, Settings, Stop, conjugate_gradient
-from cosparse.optimize.conjugate_gradient import RULES, Products, advance, begin
+from cosparse.optimize.conjugate_gradient import RULES, SPAN, Products, advance, begin, stopped
 
 PLAIN = Euclidean()
 either = pytest.mark.parametrize("step_length", [LineSearch, Interpolation])
@@ -241,3 +241,11 @@ def test_float32_stays_float32(step_length):
 def test_settings_are_checked(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         Settings(**bad)
+
+
+def test_without_a_tolerance_values_that_stand_still_are_no_reason_to_stop():
+    settings = Settings(iterations=100, decrease_tolerance=0.0, step_tolerance=0.0)
+    state = begin(lambda x: (float(x @ x), 2 * x), PLAIN, np.ones(2))
+    still = replace(state, iteration=SPAN, values=(state.value,) * (SPAN + 1), change=1.0)
+    assert stopped(still, settings) is None
+    assert stopped(still, replace(settings, decrease_tolerance=1e-9)) is Stop.DECREASE

@@ -21,3 +21,12 @@ def test_what_is_held_does_not_move():
     result = conjugate_gradient(lambda x: (float(x @ x), 2 * x), Euclidean(free), np.ones(3), Settings(iterations=20))
     np.testing.assert_allclose(result.point, [0, 1, 0], atol=1e-6)
     assert result.point[1] == 1
+
+
+def test_units_are_divided_out_of_inner_products_and_stay_with_their_entries():
+    """<project(g), v> in these units is the plain product of g and v: a slope."""
+    space, rng = Euclidean(variance=np.array([4.0, 0.5, 2.0])), np.random.default_rng(0)
+    point, gradient, vector = rng.standard_normal((3, 3))
+    np.testing.assert_allclose(space.inner(space.project(point, gradient), vector), gradient @ vector)
+    part = space.within(slice(1, None))
+    np.testing.assert_allclose(part.inner(gradient[1:], vector[1:]), gradient[1:] @ (vector[1:] / [0.5, 2.0]))

@@ -58,3 +58,8 @@ def test_it_is_reached_sooner():
         for space in (Euclidean(), Whitened(inverse, inverse))
     )
     assert white < 0.3 * plain
+
+
+def test_inner_products_of_some_entries_are_plain():
+    space, vector = Whitened(*TAPS, FREE, VARIANCE), np.ones(SHAPE, np.float32)
+    assert space.within(FREE).inner(vector[FREE], vector[FREE]) == FREE.sum()

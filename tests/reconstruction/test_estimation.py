@@ -151,3 +151,10 @@ def test_denoise_uses_what_is_found():
 def test_unknown_models_are_refused():
     with pytest.raises(ValueError, match="model: expected one of auto, gaussian"):
         estimate_noise(PLAIN, "laplace", data_range=255)
+
+
+def test_pages_of_several_levels_have_their_mean():
+    levels = np.array([5.0, 15.0])
+    pages = np.stack([PLAIN + level * np.random.default_rng(0).standard_normal(PLAIN.shape) for level in levels])
+    each = [estimate_noise(page, model="gaussian", data_range=255.0).sigma for page in pages]
+    assert estimate_noise(pages, model="gaussian", data_range=255.0).sigma == pytest.approx(np.mean(each))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cosparse.reconstruction.planes import GAINS, OPPONENT, close_image, open_image, take_apart
+from cosparse.reconstruction.planes import GAINS, OPPONENT, close_image, open_image, refuse_far, take_apart
 
 
 def apply(pages, change, bounds=None):
@@ -130,3 +130,13 @@ def test_what_is_not_an_image_is_refused_by_name(image, axis, message):
 def test_data_range_is_positive(span):
     with pytest.raises(ValueError, match="^data_range: "):
         open_image(np.zeros((3, 3)), span, None)
+
+
+def test_a_few_wild_values_are_no_other_data_range():
+    image = np.tile(np.linspace(0, 255, 40, dtype=np.float32), (40, 1))
+    wild = image.copy()
+    wild[:2, :6] = 1e5  # of hot pixels: 0.75 %
+    _, caller = open_image(image / 255, None, None)
+    refuse_far(wild, caller, 0.0)
+    with pytest.raises(ValueError, match="data_range: is 1, but most values lie between 0 and"):
+        refuse_far(255 * image, caller, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosparse.reconstruction.scales import REACH, Scale, copyable, pyramid, touching
+from cosparse.reconstruction.scales import REACH, Scale, _texture, copyable, pyramid, touching
 
 
 def test_nothing_of_the_hole_is_seen_at_any_scale():
@@ -38,3 +38,10 @@ def test_a_scale_counts_each_patch_once():
     np.testing.assert_array_equal(scale.index[tuple(scale.centres.T)], np.arange(len(scale.centres)))
     assert (scale.centres >= REACH).all()
     assert scale.slack.tolist() == [scale.slack[0], 0, 0]
+
+
+def test_texture_is_that_of_known_neighbours_alone():
+    image, known = np.full((20, 20, 1), 100, np.float32), np.ones((20, 20), bool)
+    known[9:11, 8:12] = False
+    image[~known] = 255
+    assert not _texture(image, known)[2:-2, 2:-2].any()

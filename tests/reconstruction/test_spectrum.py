@@ -9,7 +9,7 @@ from scipy.signal import fftconvolve
 from skimage.data import camera
 
 from cosparse import Correlated, Gaussian, denoise, psnr
-from cosparse.reconstruction.spectrum import estimate_correlated
+from cosparse.reconstruction.spectrum import LARGEST, _of_noise_alone, estimate_correlated
 
 
 def streaked(clean, sigma=25.0):
@@ -61,3 +61,17 @@ def test_of_pictures_that_say_nothing():
     for shape in ((1, 1), (2, 30), (20, 20)):
         found = estimate_correlated(np.random.default_rng(0).normal(0, 9, shape).astype(np.float32))
         assert 0 <= found.sigma < 20 and found.confidence == 0
+
+
+def test_of_a_large_picture_the_middle_is_looked_at():
+    rng = np.random.default_rng(0)
+    noisy = rng.standard_normal((40, LARGEST + 60)).astype(np.float32)
+    ends = noisy.copy()
+    ends[:, :20], ends[:, -20:] = 1000, 0
+    assert estimate_correlated(ends).sigma == estimate_correlated(noisy).sigma
+
+
+def test_what_does_not_look_like_noise_is_held_under_its_neighbours():
+    power, likeness = np.full((32, 32), 100.0), np.ones((32, 32))
+    power[5, 7], likeness[5, 7] = 1e6, 0.0
+    np.testing.assert_allclose(_of_noise_alone(power, likeness), 100.0)

@@ -24,10 +24,12 @@ class Answer:
     body: bytes
 
 
-def asked(guard, path: str, *, method: str = "GET", cookie: str = "", body: bytes = b"", **headers: str) -> Answer:
-    """One request."""
+def asked(
+    guard, path: str, *, method: str = "GET", cookie: str = "", body: bytes = b"", gone=False, **headers: str
+) -> Answer:
+    """One request; its sender may be gone before all of it has come."""
     sent = []
-    parts = iter([{"type": "http.request", "body": body, "more_body": False}])
+    parts = iter([{"type": "http.request", "body": body, "more_body": gone}, {"type": "http.disconnect"}])
 
     async def receive():
         return next(parts)

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 from asking import asked
+from fastapi import FastAPI
 from serving import LIMITS
 
 from cosparse.studio.guard import Guard
 from cosparse.studio.place import Place
+from cosparse.studio.routes import add_routes
 from cosparse.studio.session import File, Visitors
 
 TOKEN = "t" * 43
@@ -44,6 +46,31 @@ def test_many_made_up_visitors_get_no_more_than_all_may_have(tmp_path):
         visitors.arrived(path)
     assert taken == 6
     assert visitors.room(TOKEN) == 0
+
+
+def test_an_upload_waits_for_its_page_whoever_comes_meanwhile(tmp_path):
+    """A page that is not known yet, or not any more: its file went as soon as anyone else opened the page."""
+    path = tmp_path / "a"
+    path.write_bytes(b"x")
+    patient = Visitors(tmp_path, replace(SMALL, grace=60.0))
+    key = patient.receive(TOKEN, File(path, "a.png"))
+    patient.session("o" * 43, "other")
+    assert not patient.full()
+    assert patient.take(TOKEN, key) == ("a.png", b"x")
+    hasty = Visitors(tmp_path, replace(SMALL, grace=0.0))
+    path.write_bytes(b"x")
+    hasty.receive(TOKEN, File(path, "a.png"))
+    hasty.sweep()
+    assert not path.exists()
+
+
+def test_an_upload_that_is_broken_off_is_no_fault_of_the_server(tmp_path):
+    """Each left a traceback in the log, which anyone could fill with them."""
+    visitors, app = Visitors(tmp_path, LIMITS), FastAPI()
+    add_routes(app, visitors)
+    guard = Guard(app, visitors, "c", None, Place())
+    assert asked(guard, "/upload", method="POST", cookie=f"c={TOKEN}", body=b"some", gone=True).status == 400
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

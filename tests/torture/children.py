@@ -37,15 +37,20 @@ def function(name: str, *arguments: object) -> list[str]:
 
 
 def finish(
-    command: list[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None, code: int | None = 0
+    command: list[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    code: int | None = 0,
+    longest: float = LONGEST,
 ) -> subprocess.CompletedProcess[str]:
     """Run a child to its end. Another exit code than expected is a broken promise; None takes any."""
     try:
         done = subprocess.run(
-            command, env=env or environment(), cwd=cwd, text=True, capture_output=True, timeout=LONGEST
+            command, env=env or environment(), cwd=cwd, text=True, capture_output=True, timeout=longest
         )
     except subprocess.TimeoutExpired as late:
-        raise Broken(f"hung for {LONGEST:.0f} s: {command}") from late
+        raise Broken(f"hung for {longest:.0f} s: {command}") from late
     if code is not None and done.returncode != code:
         raise Broken(f"ended with {done.returncode}, expected {code}: {command}\n{done.stdout}\n{done.stderr}")
     return done

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from torture.children import emptied, environment, finish, function
+from torture.children import LONGEST, emptied, environment, finish, function
 from torture.frame import Impossible, Promise, Run
 
 promise = Promise(
@@ -19,7 +19,9 @@ NAMES = ("learning", "refining", "batch", "tiles", "tiles to TIFF")
 def executed(run: Run, what: str, name: str, *arguments: object, **variables: str) -> None:
     """Have it done in a process of its own; its counts are ours."""
     folder = emptied(run.folder / f"{what}-{name}".replace(" ", "-").replace(".", "-"))
-    done = finish(function(what, name, folder, run.seed, *arguments), env=environment(**variables), code=None)
+    # It watches over each of its own processes, of which there may be a hundred.
+    command, env = function(what, name, folder, run.seed, *arguments), environment(**variables)
+    done = finish(command, env=env, code=None, longest=LONGEST if run.short else 10 * LONGEST)
     if "Impossible" in done.stderr:
         raise Impossible(done.stderr.strip().splitlines()[-1].partition(": ")[2])
     run.hold(done.returncode == 0, f"{what}, {name}: {done.stderr[-4000:]}")

@@ -42,7 +42,7 @@ class Layout:
     def entering(self) -> str:
         """The event that gives the ticket of a repair."""
         ticket = self.events["repair"]["inputs"][0]
-        return next(name for name, one in self.events.items() if name.startswith("enter") and ticket in one["outputs"])
+        return next(name for name, one in self.events.items() if not one["inputs"] and ticket in one["outputs"])
 
 
 @dataclass
@@ -116,6 +116,8 @@ class Visit:
                 if told["msg"] == "process_starts":
                     self.begun = time.monotonic()
                 if told["msg"] == "process_completed":
+                    if words := re.findall(r'class="problem" role="alert">([^<]*)<', str(told["output"].get("data"))):
+                        raise Refusal(words[0])
                     return "\n".join(heard)
         raise AssertionError(f"the stream ended without an answer to {event}: {heard[-1:]}")
 

@@ -9,24 +9,21 @@ import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import threading
 import time
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-import numpy as np
 
 from torture.children import cosparse_program, environment
 from torture.frame import Impossible, Promise, Run
 
 if TYPE_CHECKING:
     from torture.page_client import Layout
+    from torture.page_deeds import Crowd
 
 promise = Promise(6, "The page under load: fifty clients, some cancelled, vanishing or hostile")
 
@@ -56,7 +53,7 @@ def strangers(run: Run) -> None:
             _forged(run, address)
             _events(run, address)
             _uploads(run, address, number)
-            visitors.sweep()  # what belongs to no page, as the server does now and then
+            _swept_late(visitors)
         _slow(run, address, visitors)
         end = time.monotonic() + 60  # until the server has seen that all are gone
         while not (well := b'"ok"' in _sent(address, _request("/health"))) and time.monotonic() < end:
@@ -94,7 +91,14 @@ def _door(folder: Path) -> Iterator[tuple[str, Any]]:
         finally:
             server.should_exit = True
             thread.join()
-            visitors.sweep()
+            _swept_late(visitors)
+
+
+def _swept_late(visitors: Any) -> None:
+    """What belongs to no page goes, as it does when nobody has come for a while."""
+    usual, visitors.limits = visitors.limits, replace(visitors.limits, grace=0.0)
+    visitors.sweep()
+    visitors.limits = usual
 
 
 def _sent(address: str, request: bytes) -> bytes:
@@ -203,58 +207,77 @@ def _slow(run: Run, address: str, visitors: Any) -> None:
 # -- a crowd ----------
 
 
-@dataclass
-class Crowd:
-    """What fifty clients have seen."""
-
-    run: Run
-    address: str
-    layout: Layout
-    until: float
-    waits: list[tuple[float, float]] = field(default_factory=list)  # when each joined the queue, and began
-
-
-@promise.part(long_only=True)
-def crowd(run: Run) -> None:
-    """Mixed tasks of fifty clients for ten minutes; afterwards the server is as it was, and no answer was another's."""
+@contextlib.contextmanager
+def _served(run: Run) -> Iterator[tuple[str, subprocess.Popen[str], Path]]:
+    """The program itself: its address, its process and its folder; afterwards nothing is left, and its log is clean."""
     try:
         import gradio  # noqa: F401
         import httpx  # noqa: F401
-        import psutil
+        import psutil  # noqa: F401
     except ImportError as missing:
         raise Impossible(f"needs the web page and psutil ({missing})") from None
     scratch = run.folder / "scratch"
     scratch.mkdir()
+    foreign = scratch / "gradio"
+    foreign.touch()  # Gradio's folder for all who use a machine is another's, and not to be written to
     log = run.folder / "log"
     command = cosparse_program("studio", "--no-browser", "--port", "0", "--log", log)
     with subprocess.Popen(command, env=environment(TMPDIR=str(scratch)), stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
-            address = re.findall(r"http://\S+", server.stdout.readline())[0].rstrip("/")
-            process, minutes = psutil.Process(server.pid), MINUTES * run.repetitions
-            asyncio.run(_busy(run, address, minutes / 4))
-            before = _settled(run, process, scratch)
-            asyncio.run(_busy(run, address, minutes))
-            after = _settled(run, process, scratch)
-            for what, noise in NOISE_OF.items():
-                run.hold(after[what] <= before[what] + noise, f"{what} grew from {before[what]:,} to {after[what]:,}")
-                run.count(f"{what} afterwards", after[what])
-                run.count(f"{what} before", before[what])
-            run.hold(server.poll() is None, f"the server ended with {server.poll()}")
+            yield re.findall(r"http://\S+", server.stdout.readline())[0].rstrip("/"), server, scratch
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(60)
     text = log.read_text(encoding="utf-8", errors="replace")
     faults = re.findall(r".*(?: 500 | ERROR |Traceback).*", text)
     run.hold(not faults, f"the log tells of {len(faults)} faults, the first: {faults[:1]}")
-    run.hold(not list(scratch.iterdir()), f"left behind: {list(scratch.iterdir())}")
+    left = list(scratch.iterdir())
+    run.hold(left == [foreign], f"left behind: {left}")
+
+
+@promise.part()
+def visitor(run: Run) -> None:
+    """A single client of the crowd brings a bomb, cancels, and gets its own picture repaired."""
+    with _served(run) as (address, _, _):
+        asyncio.run(_visited(run, address))
+
+
+async def _visited(run: Run, address: str) -> None:
+    from torture import page_deeds
+    from torture.page_client import Visit
+
+    one = page_deeds.Crowd(run, address, await _layout(address), 0.0)
+    for deed in (page_deeds.bomb_it, page_deeds.cancel, page_deeds.repair):
+        async with Visit.to(address, one.layout) as visit:
+            await deed(one, visit, 0, run.rng(6))
+
+
+@promise.part(long_only=True)
+def crowd(run: Run) -> None:
+    """Mixed tasks of fifty clients for ten minutes; afterwards the server is as it was, and no answer was another's."""
+    with _served(run) as (address, server, scratch):
+        import psutil
+
+        process, minutes = psutil.Process(server.pid), MINUTES * run.repetitions
+        asyncio.run(_busy(run, address, minutes / 4))
+        before = _settled(run, process, scratch)
+        asyncio.run(_busy(run, address, minutes))
+        after = _settled(run, process, scratch)
+        for what, noise in NOISE_OF.items():
+            run.hold(after[what] <= before[what] + noise, f"{what} grew from {before[what]:,} to {after[what]:,}")
+            run.count(f"{what} afterwards", after[what])
+            run.count(f"{what} before", before[what])
+        run.hold(server.poll() is None, f"the server ended with {server.poll()}")
 
 
 def _settled(run: Run, process: Any, scratch: Path) -> dict[str, int]:
     """What the server has once everyone is gone."""
+    from cosparse.studio.leftovers import LOCK
+
     end, had = time.monotonic() + SETTLED, -1
     while time.monotonic() < end:
-        had = sum(path.is_file() for path in scratch.rglob("*"))
+        had = sum(path.is_file() and path.name != LOCK for path in scratch.glob("*/**/*"))
         if not had:
             break
         time.sleep(1)
@@ -265,13 +288,9 @@ def _settled(run: Run, process: Any, scratch: Path) -> dict[str, int]:
 
 
 async def _busy(run: Run, address: str, minutes: float) -> None:
-    import httpx
+    from torture import page_deeds
 
-    from torture.page_client import Layout
-
-    async with httpx.AsyncClient(base_url=address, timeout=300) as http:
-        layout = Layout.of((await http.get("/config")).json())
-    everyone = Crowd(run, address, layout, time.monotonic() + 60 * minutes)
+    everyone = page_deeds.Crowd(run, address, await _layout(address), time.monotonic() + 60 * minutes)
     await asyncio.gather(*(_client(everyone, number) for number in range(CLIENTS)))
     waits = [begun - joined for joined, begun in everyone.waits]
     run.counts["worst wait, ms"] = max(run.counts.get("worst wait, ms", 0), round(1000 * max(waits, default=0)))
@@ -281,10 +300,20 @@ async def _busy(run: Run, address: str, minutes: float) -> None:
     run.hold(not passed, f"{passed} pairs in which the later began before the earlier")
 
 
+async def _layout(address: str) -> Layout:
+    import httpx
+
+    from torture.page_client import Layout
+
+    async with httpx.AsyncClient(base_url=address, timeout=300) as http:
+        return Layout.of((await http.get("/config")).json())
+
+
 async def _client(crowd: Crowd, number: int) -> None:
     """One visit after another until the time is over."""
     import httpx
 
+    from torture import page_deeds
     from torture.page_client import Refusal, Visit
 
     rng = crowd.run.rng(6, number)
@@ -295,47 +324,13 @@ async def _client(crowd: Crowd, number: int) -> None:
                 await asyncio.to_thread(_hostile, crowd, number)
             else:
                 async with Visit.to(crowd.address, crowd.layout) as visit:
-                    await _worked(crowd, visit, number, rng)
-        except Refusal as words:
-            busy = "Too many" in str(words)
-            crowd.run.count("told that it is full" if busy else "refused in words")
+                    await page_deeds.work(crowd, visit, number, rng)
+        except Refusal as words:  # there is no other reason to refuse anybody here
+            crowd.run.hold("Too many" in str(words), f"client {number} was refused: {words}")
+            crowd.run.count("told that it is full")
             await asyncio.sleep(1)
         except httpx.HTTPError as problem:
             crowd.run.hold(False, f"client {number}: {type(problem).__name__} {problem}")
-
-
-async def _worked(crowd: Crowd, visit: object, number: int, rng: np.random.Generator) -> None:
-    """Bring a picture and have it repaired; or vanish, cancel, or bring what is no picture."""
-    from torture.page_client import Visit, picture
-
-    assert isinstance(visit, Visit)
-    run, level = crowd.run, 20 + 4 * number
-    if rng.random() < 0.15:
-        told = await visit.load("bomb.png", bomb())
-        run.hold('role=\\\\\\"alert' in told or "alert" in told, f"a bomb was taken: {told[-200:]}")
-        run.count("bombs refused")
-        return
-    told = await visit.load(f"own-{number}.png", picture(level, int(rng.integers(48, 200)), rng))
-    run.hold(f"own-{number}.png" in told, f"client {number} was told of another picture: {told[-300:]}")
-    ticket, mood = await visit.ticket(), rng.random()
-    task = str(rng.choice(["denoise", "upscale", "deblur"]))
-    if mood < 0.15:  # cancels while it waits or works
-        waiting = asyncio.create_task(visit.repair(ticket, denoise=task))
-        await asyncio.sleep(float(rng.uniform(0, 1)))
-        await visit.at_once("cancel", [ticket])
-        await waiting
-        run.count("cancelled")
-    elif mood < 0.3:  # vanishes
-        with contextlib.suppress(TimeoutError):
-            await visit.repair(ticket, denoise=task, until=float(rng.uniform(0, 1)))
-        run.count("vanished")
-    else:
-        told = await visit.repair(ticket, denoise=task, balanced="fast")
-        found = await visit.fetched(told)
-        off = abs(float(found.mean()) - level)
-        run.hold(off < 6, f"client {number} got a picture of grey {found.mean():.0f}, its own has {level}")
-        crowd.waits.append((visit.joined, visit.begun))
-        run.count(f"{task} done")
 
 
 def _hostile(crowd: Crowd, number: int) -> None:
@@ -348,13 +343,3 @@ def _hostile(crowd: Crowd, number: int) -> None:
         request = _request("/gradio_api/queue/join", *lines, method="POST", body=body)
         _status(run, "a forged event", _sent(crowd.address, request), (403, 503))
     time.sleep(0.2)
-
-
-def bomb() -> bytes:
-    """A PNG that claims 20,000 by 20,000 pixels."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    size = struct.pack(">IIBBBBB", 20_000, 20_000, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(b"\0" * 99)) + chunk(b"IEND", b"")

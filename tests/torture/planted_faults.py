@@ -29,13 +29,13 @@ def slips(run: Run) -> None:
 
 @promise.part(long_only=True)
 def found(run: Run) -> None:
-    """Of 300 faults, chosen by the seed, the quick tests find 85 %."""
+    """Of 40 faults in each package, chosen by the seed, the quick tests find 85 %."""
     try:
         import coverage  # noqa: F401
     except ImportError:
         raise Impossible("coverage is not installed: it says which tests run which line") from None
     lines = str(run.folder / "lines.json")
-    for words in (["map"], ["try", "--count", str(run.times(0, 300)), "--seed", str(run.seed)], ["counts"]):
+    for words in (["map"], ["try", "--count", str(run.times(0, 40)), "--seed", str(run.seed)], ["counts"]):
         command = [sys.executable, "-m", "torture.planting", *words, "--map", lines]
         done = subprocess.run(command, cwd=TESTS.parent, env=environment(), capture_output=True, text=True, check=False)
     rows = planting.read().values()

@@ -1,7 +1,8 @@
 """Mutation testing of the core: of small faults planted in it, how many do the quick tests find?
 
     python -m torture.planting map                  first: which tests run which line, to a temporary file
-    python -m torture.planting try --count 300      plants so many, chosen by chance; goes on where it was ended
+    python -m torture.planting try --count 40       plants so many in each package, chosen by chance; goes on where
+                                                    it was ended
     python -m torture.planting again                those that lived once more, after tests were added
     python -m torture.planting counts               what benchmarks/results/mutants.csv says
 
@@ -45,6 +46,7 @@ RESULTS = REPOSITORY / "benchmarks" / "results" / "mutants.csv"
 MAP = Path(tempfile.gettempdir()) / "cosparse-lines.json"
 COLUMNS = ["module", "nth", "line", "kind", "before", "after", "outcome", "test", "shown", "of", "why"]
 FOUND = ("killed", "endless")
+PACKAGES = ("reconstruction", "learning", "optimize", "kernels")
 QUICK = "not (browser or dask or data or slow)"
 Place = tuple[str, Mutant, int]  # the module's path, the fault, the how manieth like it there
 Rows = dict[tuple[str, ...], dict[str, str]]
@@ -59,6 +61,15 @@ def places() -> list[Place]:
         for one in mutants(file.read_text(encoding="utf-8")):
             found.append((str(file.relative_to(SOURCE)), one, like[one.kind, one.before, one.after]))
             like[one.kind, one.before, one.after] += 1
+    return found
+
+
+def sampled(every: list[Place], count: int, seed: int) -> list[Place]:
+    """So many of each package, chosen by the seed; a larger count adds to what a smaller one has."""
+    found: list[Place] = []
+    for package in PACKAGES:
+        own = [place for place in every if place[0].startswith(package)]
+        found += random.Random(seed).sample(own, len(own))[:count]
     return found
 
 
@@ -246,20 +257,8 @@ def apart(place: Place, tests: list[str], seconds: float) -> tuple[str, str]:
         }
         listed = Path(folder) / "tests"
         listed.write_text("\n".join(tests), encoding="utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-x",
-            "-q",
-            "-p",
-            "torture.faulty",
-            "-p",
-            "no:cacheprovider",
-            "--basetemp",
-            f"{folder}/pytest",
-            f"@{listed}",
-        ]
+        plugins = ["-p", "torture.faulty", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", *plugins, "--basetemp", f"{folder}/pytest", f"@{listed}"]
         most = int(5 * seconds) + 30
         limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))  # noqa: E731
         done = subprocess.run(
@@ -301,19 +300,8 @@ def work(
             if outcome == "apart":
                 outcome, test = apart(place, tests, seconds)
             module, one, nth = place
-            row = (
-                module,
-                nth,
-                one.line,
-                one.kind,
-                _line(one.before),
-                _line(one.after),
-                outcome,
-                test,
-                len(tests),
-                count,
-                "",
-            )
+            what = (module, nth, one.line, one.kind, _line(one.before), _line(one.after))
+            row = (*what, outcome, test, len(tests), count, "")
             done[key(place)] = {name: str(value) for name, value in zip(COLUMNS, row, strict=True)}
             write(done)
 
@@ -347,9 +335,10 @@ def equivalent(row: dict[str, str]) -> bool:
 def counted(done: Rows) -> float:
     """Print the counts; the share that was found of those that change anything."""
     rows = list(done.values())
-    for package in ("reconstruction", "learning", "optimize", "kernels"):
+    for package in PACKAGES:
         part = [row for row in rows if row["module"].startswith(package)]
-        print(f"{package}: {sum(row['outcome'] in FOUND for row in part)} of {len(part)} found")
+        same = sum(map(equivalent, part))
+        print(f"{package}: {sum(row['outcome'] in FOUND for row in part)} of {len(part)} found, {same} change nothing")
     none, found = sum(map(equivalent, rows)), sum(row["outcome"] in FOUND for row in rows)
     share = found / max(len(rows) - none, 1)
     print(f"{found} of {len(rows)} faults found, {none} of the others change nothing: {share:.1%} of the rest")
@@ -360,9 +349,10 @@ def main() -> None:
     """Read the options, try, print."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("what", choices=["map", "try", "again", "counts"])
-    options.add_argument("--count", type=int, default=300)
+    options.add_argument("--count", type=int, default=40, help="of each package")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--budget", type=float, default=20, help="seconds of tests of other modules")
+    options.add_argument("--tests", nargs="*", default=[], help="of which the map is made; all quick ones if none")
     options.add_argument("--map", type=Path, default=MAP)
     options.add_argument("--minutes", type=float, default=float("inf"), help="end after so many; the next run goes on")
     given = options.parse_args()
@@ -370,7 +360,7 @@ def main() -> None:
     quick = ["-q", "-m", QUICK, "-p", "no:cacheprovider"]
     if given.what == "map":
         os.environ["LINE_MAP"] = str(given.map)
-        sys.exit(pytest.main([*quick, "-p", "torture.line_map"]))
+        sys.exit(pytest.main([*quick, "-p", "torture.line_map", *given.tests]))
     done = read()
     if given.what != "counts":
         known, every = json.loads(given.map.read_text(encoding="utf-8")), places()
@@ -379,7 +369,7 @@ def main() -> None:
             chosen = [place for place in every if key(place) in again]
             done = {name: row for name, row in done.items() if name not in again}
         else:
-            chosen = random.Random(given.seed).sample(every, len(every))[: given.count]
+            chosen = sampled(every, given.count, given.seed)
         for module in {place[0] for place in chosen}:
             importlib.import_module(
                 ".".join(("cosparse", *(part for part in Path(module).with_suffix("").parts if part != "__init__")))

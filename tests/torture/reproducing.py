@@ -14,7 +14,7 @@ from torture import calls
 from torture.children import environment, finish, function
 from torture.frame import Impossible, Promise, Run
 
-promise = Promise(8, "Reproducible: the same bytes whatever the threads, within 1e-4 grey levels on other processors")
+promise = Promise(8, "Reproducible: the same bytes whatever the threads, and on other processors as near as may be")
 THREADS = (1, 2, 3, 8)
 GOLDEN = Path(__file__).with_name("golden.npz")  # what calls gave; `python -m torture.reproducing` writes it again
 KEPT = ("denoise", "denoise.energy", "denoise.photons", "inpaint.noisy", "upscale.bicubic", "deblur", "learn_operator")
@@ -82,7 +82,7 @@ def write_golden() -> None:
 
 @promise.part(long_only=True)
 def processors(run: Run) -> None:
-    """Compiled for any x86-64 and for this processor: repairs differ by no more than 1e-4 grey levels of 255."""
+    """Compiled for any x86-64 and for this processor: trained steps within 1e-4 grey levels, minimisations 0.05."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         raise Impossible(f"this processor is no x86-64, but {platform.machine()}")
     found = []
@@ -107,8 +107,8 @@ def processors(run: Run) -> None:
 
 
 PICTURES = ("denoise", "inpaint", "upscale", "deblur", "deblock", "reconstruct")
-# Trained steps are as near as was promised. A minimisation of many iterations takes rounding along and makes it larger:
-# docs/promises.md has what was measured.
+# Trained steps are within 1e-4. A minimisation of many iterations enlarges roundings, those of its input as much as
+# those of its sums, so that no order of sums would help: benchmarks/rounding.py.
 LIMITS = {"denoise": 1e-4, "denoise.fast": 1e-4, "denoise.map": 1e-4, "deblock": 1e-4}
 LARGEST, MEAN = 0.05, 5e-4
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosparse._version import __version__
-from cosparse.cli.console import UsageProblem, json_line, stderr
+from cosparse.cli.console import Debug, UsageProblem, json_line, stderr
 from cosparse.cli.options import Repair
 from cosparse.cli.progress import Bar
 from cosparse.cli.targets import Input, beside, split
@@ -31,6 +32,10 @@ def connected(scheduler: str | None) -> AbstractContextManager[Any]:
     from cosparse import cluster
 
     _need_extra()
+    import distributed  # noqa: F401  (sets the levels of its logs)
+
+    if not Debug.on:  # of a scheduler that is lost it would show how it looked for it, and how it was told to stop
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     return cluster.connect(scheduler)
 
 

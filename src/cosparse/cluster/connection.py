@@ -7,6 +7,7 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -117,8 +118,10 @@ def check_workers(client: Client) -> None:
 def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> Iterator[None]:
     """Cancel what is waited for in this block, and say why, if the cluster has been without workers for too long.
 
-    Dask itself would wait for ever, in case others come.
+    Dask itself would wait for ever, in case others come. A scheduler that is lost is said to be so too.
     """
+    from distributed.comm.core import CommClosedError
+
     ended, deserted = threading.Event(), threading.Event()
 
     def staffed() -> bool:
@@ -146,6 +149,10 @@ def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> I
             raise ConnectionError(
                 f"workers: all are gone, and none has come back for {PATIENCE:.0f} s; start others and run again"
             ) from problem
+        if isinstance(problem, (CancelledError, CommClosedError)):  # so Dask says it, of every future waited for
+            raise ConnectionError(
+                "scheduler: the connection to it is lost; once it runs again, run again to go on from what is done"
+            ) from problem
         raise
     finally:
         ended.set()
@@ -154,6 +161,15 @@ def while_staffed(client: Client, futures: Callable[[], list[Future[Any]]]) -> I
 def may_pass(problem: BaseException) -> bool:
     """Whether to try again after an error: what is wrong with the picture, the call or a full disk, stays so."""
     return not isinstance(problem, ValueError | TypeError) and getattr(problem, "errno", None) not in FULL
+
+
+def outcome_of(future: Future[Any]) -> Any:
+    """What a future that `as_completed` gave has come to: its value, or its exception; raises if it was cancelled.
+
+    Not by `as_completed(with_results=True)`: it forgets a future whose value it fetches when the scheduler is lost, and
+    waits for it for ever.
+    """
+    return future.exception() if future.status == "error" else future.result()
 
 
 def gathered(client: Client, futures: Future[Any] | list[Future[Any]]) -> Any:

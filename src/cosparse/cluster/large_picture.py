@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from cosparse._version import __version__
-from cosparse.cluster.connection import gathered, may_pass, using, while_staffed
+from cosparse.cluster.connection import gathered, may_pass, outcome_of, using, while_staffed
 from cosparse.cluster.layout import ChannelAxis, layout_of, named
 from cosparse.cluster.page import Page
 from cosparse.cluster.sampling import Cell, Sampling
@@ -291,13 +291,13 @@ class TiledRepair:
         failed: list[Tile] = []
         try:
             with while_staffed(client, lambda: futures), self.unfinished.explained():
-                ready: Any = as_completed(futures, client.loop, with_results=True, raise_errors=False)
-                for future, outcome in ready:
+                ready: Any = as_completed(futures, client.loop)
+                for future in ready:
                     if future.status == "finished":
                         one_more()
                         future.release()
                         continue
-                    problem = outcome[1] if isinstance(outcome, tuple) else outcome
+                    problem = outcome_of(future)
                     accident = future.status == "error" and may_pass(problem) and len(failed) < ACCIDENTS
                     if not (patient and accident):
                         raise problem

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cosparse._version import __version__
-from cosparse.cluster.connection import may_pass, on_worker, using, while_staffed
+from cosparse.cluster.connection import may_pass, on_worker, outcome_of, using, while_staffed
 from cosparse.cluster.record import Record
 from cosparse.io.picture import read_image, write_image
 from cosparse.operator import chosen_operator
@@ -51,7 +51,7 @@ def _underway(
     from distributed import as_completed
 
     waiting, underway = iter(items), {}
-    ready: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+    ready: Any = as_completed(loop=client.loop)
     shared = client.submit(lambda: work, pure=False)  # sent once to each worker, not along with every item
 
     def submit() -> None:
@@ -65,11 +65,8 @@ def _underway(
         for _ in range(window):
             submit()
         with while_staffed(client, lambda: list(ready.futures)):
-            for future, outcome in ready:
-                item = underway.pop(future.key)
-                if future.status == "cancelled":
-                    raise outcome
-                yield item, outcome[1] if future.status == "error" else outcome
+            for future in ready:
+                yield underway.pop(future.key), outcome_of(future)
                 submit()
     finally:
         client.cancel(list(ready.futures), force=True)

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect
 
 from cosparse.io.disk import shown_name
 from cosparse.studio.page_pictures import EXAMPLES, example
@@ -39,6 +40,8 @@ def add_routes(app: FastAPI, visitors: Visitors) -> None:
                         return JSONResponse({"error": too_large}, 413)
                     target.write(chunk)
             key = visitors.receive(token, File(path, name))
+        except ClientDisconnect:  # the visitor is gone, which is no fault to be logged
+            return Response(status_code=400)
         finally:
             visitors.arrived(path)
             if not key:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import gradio as gr
+import gradio.routes
 import numpy as np
 import uvicorn
 from fastapi import FastAPI
@@ -41,6 +42,8 @@ def web_server(visitors: Visitors, *, host: str, port: int, place: Place, token:
     """Own addresses first, then Gradio's page, all behind the guard. Ends within moments, whoever is connected."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_routes(app, visitors)
+    # Gradio makes a folder in the temporary files, of one name for all who use this machine: it may be another's.
+    gradio.routes.DEFAULT_TEMP_DIR = str(visitors.folder / "gradio")  # type: ignore[attr-defined]
     page = build(Studio(visitors, visitors.limits))
     gr.mount_gradio_app(
         app, page, path="/", allowed_paths=[], blocked_paths=["/"], max_file_size=1, show_error=True, ssr_mode=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import shutil
 import threading
@@ -203,6 +204,7 @@ class Visitor:
 
     inbox: dict[str, File] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
+    uploaded: float = -math.inf  # when the last of its files came
 
 
 class Visitors:
@@ -291,7 +293,8 @@ class Visitors:
         """Keep an upload; returns the key that :meth:`take` asks for."""
         key = secrets.token_urlsafe(24)
         with self._lock:
-            self._all.setdefault(token, Visitor()).inbox[key] = file
+            visitor = self._all.setdefault(token, Visitor())
+            visitor.inbox[key], visitor.uploaded = file, time.monotonic()
         return key
 
     def take(self, token: str, key: str) -> tuple[str, bytes]:
@@ -311,14 +314,17 @@ class Visitors:
         return next(filter(None, (session.file(key) for session in sessions)), None)
 
     def sweep(self, keep: str = "") -> None:
-        """Delete what belongs to pages that are closed, and visitors without a page, but for the one to `keep`."""
+        """Delete what belongs to pages that are closed, and visitors without a page, but for the one to `keep`.
+
+        A file may come before its page is known, so it is kept for as long as a closed page.
+        """
         before = time.monotonic() - self.limits.grace
         with self._lock:
             for token, visitor in list(self._all.items()):
                 for page, session in list(visitor.sessions.items()):
                     if session.open == 0 and session.seen <= before:
                         visitor.sessions.pop(page).close()
-                if not visitor.sessions and token != keep:
+                if not visitor.sessions and token != keep and visitor.uploaded <= before:
                     for file in visitor.inbox.values():
                         file.path.unlink(missing_ok=True)
                     del self._all[token]

@@ -128,3 +128,12 @@ def test_a_masked_array_brings_its_mask(clean, colour):
     mask = np.random.default_rng(0).random(colour.shape) < 0.1
     pixels = inpaint(np.ma.masked_array(colour, mask), mask, channel_axis=-1)
     np.testing.assert_array_equal(pixels, inpaint(colour, mask.any(axis=-1), channel_axis=-1))
+
+
+def test_a_mask_of_zeros_and_ones_is_one_of_booleans(clean):
+    small = clean[:24, :24]
+    missing = np.random.default_rng(0).random(small.shape) < 0.3
+    wanted = inpaint(small, missing, quality="fast")
+    np.testing.assert_array_equal(inpaint(small, missing.astype(np.uint8), quality="fast"), wanted)
+    with pytest.raises(ValueError, match="mask: expected booleans"):
+        inpaint(small, 2 * missing.astype(np.uint8), quality="fast")
