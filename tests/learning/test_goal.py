@@ -180,6 +180,7 @@ CONSTANT[7] = 3
         (PATCHES, {"rows": 15}, "rows: .*at least 16"),
         (PATCHES, {"penalty": "l1"}, "penalty"),
         (PATCHES, {"penalty": Penalty.log(square=True)}, "kappa, mu: .*no default"),
+        (PATCHES, {"penalty": Penalty.log(square=True), "kappa": 100.0}, "kappa, mu: .*no default"),
         (PATCHES, {"kappa": 0}, "kappa"),
         (PATCHES, {"kappa": np.nan}, "kappa"),
         (PATCHES, {"mu": -1}, "mu"),
