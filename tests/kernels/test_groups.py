@@ -117,3 +117,19 @@ def test_groups_that_are_not_alike_keep_their_pilots():
     np.testing.assert_array_equal(alike[:18], everywhere[:18])
     assert np.abs(alike[:18] - pilots[0, :18]).max() > 0.5
     np.testing.assert_allclose(alike[-8:], pilots[0, -8:], atol=1e-3)
+
+
+def test_the_twins_agree_on_patches_of_which_every_second_pixel_is_compared():
+    """Groups that depend on all of these pixels, and that are like each other or not by the middle one."""
+    for seed in range(3):
+        given, rest = planes((1, 24, 24), seed), (True, 8, 4, 5, 6, 0.4)
+        wanted = reference.group_filter(*(part.astype(float) for part in given), *rest)
+        np.testing.assert_allclose(groups.group_filter(*given, *rest), wanted, atol=0.01)
+
+
+def test_every_pixel_is_in_a_patch_of_a_group():
+    assert reference.group_corners(20, 4, 3).tolist() == [0, 3, 6, 9, 12, 15, 16]
+    for shift in range(3):
+        corners = reference.group_corners(20, 4, 3, shift)
+        assert shift in corners
+        assert {pixel for corner in corners for pixel in range(corner, corner + 4)} == set(range(20))

@@ -180,6 +180,7 @@ CONSTANT[7] = 3
         (PATCHES, {"rows": 15}, "rows: .*at least 16"),
         (PATCHES, {"penalty": "l1"}, "penalty"),
         (PATCHES, {"penalty": Penalty.log(square=True)}, "kappa, mu: .*no default"),
+        (PATCHES, {"penalty": Penalty.log(square=True), "kappa": 100.0}, "kappa, mu: .*no default"),
         (PATCHES, {"kappa": 0}, "kappa"),
         (PATCHES, {"kappa": np.nan}, "kappa"),
         (PATCHES, {"mu": -1}, "mu"),
@@ -221,3 +222,7 @@ def test_the_papers_images_in_the_reference_setting(data):
     assert result.operator.coherence < 0.9
     # From interpolated minima hardly a first trial is rejected.
     assert result.evaluations < 1.1 * result.iterations
+
+
+def test_as_many_patches_as_pixels_are_enough():
+    assert learn_operator(PATCHES[:16], rows=20, settings=Settings(iterations=1)).operator.matrix.shape == (20, 16)

@@ -42,6 +42,6 @@ def test_a_scale_counts_each_patch_once():
 
 def test_texture_is_that_of_known_neighbours_alone():
     image, known = np.full((20, 20, 1), 100, np.float32), np.ones((20, 20), bool)
-    known[9:11, 8:12] = False
+    known[9, 8] = False
     image[~known] = 255
     assert not _texture(image, known)[2:-2, 2:-2].any()

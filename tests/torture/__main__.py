@@ -30,7 +30,8 @@ def main() -> int:
             if counts is None:
                 print(f"\nBROKEN: promise {promise.number}, {promise.title}", flush=True)
                 return 1
-            rows += [[str(part), what, str(number), today] for what, number in counts.items()]
+            share = "short" if asked.short else f"{asked.repetitions:g}"
+            rows += [[str(part), what, str(number), share, today] for what, number in counts.items()]
     if not rows:
         print("no such promise or part; --list names them", file=sys.stderr)
         return 2
@@ -99,7 +100,7 @@ def processor_seconds() -> float:
 
 
 def record(path: Path, rows: list[list[str]]) -> None:
-    """Write rows of part, what, number, date; those of parts that were not tried now stay."""
+    """Write rows of part, what, number, times the usual number, date; those of parts that were not tried now stay."""
     tried_now = {row[0] for row in rows}
     kept = []
     if path.exists():
@@ -108,7 +109,7 @@ def record(path: Path, rows: list[list[str]]) -> None:
     order = {str(part): place for place, part in enumerate(part for one in promises() for part in one.parts)}
     with path.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["part", "counted", "number", "date"])
+        lines.writerow(["part", "counted", "number", "repetitions", "date"])
         lines.writerows(sorted(kept + rows, key=lambda row: order.get(row[0], len(order))))
 
 

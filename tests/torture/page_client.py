@@ -60,7 +60,8 @@ class Visit:
     @contextlib.asynccontextmanager
     async def to(cls, address: str, layout: Layout) -> AsyncIterator[Visit]:
         """Open the page; it is open for as long as its heartbeat."""
-        limits = httpx.Limits(max_connections=None)
+        # A connection for every request: on one that is kept, a request can meet its end. Browsers then send it again.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         async with httpx.AsyncClient(base_url=address, timeout=300, limits=limits) as http:
             answer = await http.get("/")
             if answer.status_code != 200:
