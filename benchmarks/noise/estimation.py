@@ -1,11 +1,12 @@
 """Noise found in a picture alone, beside the truth.
 
-    python benchmarks/noise/estimation.py [levels] [photons] [--count 2] [--quality fast] [--again]
+    python benchmarks/noise/estimation.py [levels] [clean] [photons] [--count 2] [--quality fast] [--again]
 
 levels: white noise of 0 to 50 on training photographs, ours beside the finest wavelets (scikit-image's
-`estimate_sigma`). photons: gain and read noise on the paper's five images and every 4th of BSD68, and what it costs to
-denoise by them instead of by the true ones; --again takes what these reach from the file as it is. Writes
-benchmarks/results/noise_levels.csv and noise_photons.csv.
+`estimate_sigma`). clean: what is left of small training photographs without noise, denoised with nothing given.
+photons: gain and read noise on the paper's five images and every 4th of BSD68, and what it costs to denoise by them
+instead of by the true ones; --again takes what these reach from the file as it is. Writes
+benchmarks/results/noise_levels.csv, noise_clean.csv and noise_photons.csv.
 """
 
 from __future__ import annotations
@@ -40,6 +41,21 @@ def levels(count: int | None) -> None:
             })  # fmt: skip
             print(*rows[-1].values(), flush=True)
     print(common.write_csv("noise_levels", rows))
+
+
+def clean(count: int | None, quality: str) -> None:
+    rows = []
+    for number, image in enumerate(common.validation_images(every=4, first=3)[:count]):
+        found = cosparse.estimate_noise(image, data_range=255)
+        kept = cosparse.psnr(
+            image, cosparse.denoise(image, noise=found, data_range=255, quality=quality), data_range=255
+        )
+        rows.append({
+            "image": number, "noise": str(found), "confidence": f"{found.confidence:.2f}", "psnr": f"{kept:.2f}",
+        })  # fmt: skip
+    reached = np.array([float(row["psnr"]) for row in rows])
+    print(f"{len(rows)} clean photographs: {np.sum(reached > 45)} keep 45 dB, the worst {reached.min():.1f} dB")
+    print(common.write_csv("noise_clean", rows))
 
 
 def before() -> dict[tuple[float, str], float]:
@@ -91,7 +107,7 @@ def photons(count: int | None, quality: str, again: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", default=["levels", "photons"])
+    parser.add_argument("what", nargs="*", default=["levels", "clean", "photons"])
     parser.add_argument("--count", type=int, help="take only the first so many pictures")
     parser.add_argument("--quality", default="fast", help="of the denoising")
     parser.add_argument("--again", action="store_true", help="not with the true gain and read noise")
@@ -99,6 +115,8 @@ def main() -> None:
     common.need_data()
     if "levels" in given.what:
         levels(given.count)
+    if "clean" in given.what:
+        clean(given.count, given.quality)
     if "photons" in given.what:
         photons(given.count, given.quality, given.again)
 

@@ -11,8 +11,9 @@ from repairs import noise
 from skimage import data
 
 from cosparse import Gaussian, estimate_noise
-from cosparse.reconstruction.compressed import Zeros, compressed_level, zeros_of
-from cosparse.reconstruction.flat_blocks import Level
+from cosparse.jpeg import YCC, Jpeg
+from cosparse.reconstruction.compressed import compressed_level, steps_of, zeros_of
+from cosparse.reconstruction.flat_blocks import coefficients
 
 
 def saved(picture, quality):
@@ -37,10 +38,28 @@ def test_what_says_nothing_is_no_jpeg():
         assert not zeros_of(plane).jpeg
 
 
-def test_twice_the_noise_is_about_twice_the_level():
-    found = [compressed_level([Level(s, 0.1 * s)] * 3 + [Level(0.3 * s, 0.03 * s)], Zeros(0.6, 0.1)) for s in (6, 12)]
-    assert 4 < found[0].sigma < 12
-    assert 1.5 < found[1].sigma / found[0].sigma < 3
+@pytest.mark.parametrize("quality", [60, 75, 90])
+@pytest.mark.parametrize("name", ["camera", "astronaut"])
+def test_the_steps_of_a_jpeg_are_found_in_its_coefficients(name, quality):
+    picture = getattr(data, name)()[:256, :256]
+    noisy = saved(picture + noise(picture.shape, 8), quality).astype(float)
+    luma = noisy if noisy.ndim == 2 else noisy @ YCC[0]
+    inside = noisy.reshape(32, 8, 32, -1).transpose(0, 2, 1, 3).reshape(1024, -1)
+    whole = (inside.min(axis=1) > 0) & (inside.max(axis=1) < 255)
+    found = coefficients(luma.reshape(32, 8, 32, 8).swapaxes(1, 2).reshape(-1, 8, 8)[whole])
+    steps, table = steps_of(found), Jpeg.standard(quality).quantization[0]
+    shown = (np.abs(found) > 2).sum(axis=0) > 10  # those that are not nearly always zero
+    assert np.mean((steps == table)[shown]) > 0.95
+    assert np.mean(np.abs(np.log(steps / table)) < 0.6) > 0.95
+
+
+@pytest.mark.parametrize("quality", [90, 75])
+@pytest.mark.parametrize("sigma", [6, 12, 24])
+def test_the_level_follows_the_noise(sigma, quality):
+    """Though of a busy picture no block is flat, and nearly all fine coefficients are zero."""
+    clean = data.gravel()[:256, :256].astype(float)
+    found = compressed_level(saved(clean + noise(clean.shape, sigma), quality).astype(np.float32))
+    assert 0.7 < found.sigma / sigma < 1.7
 
 
 def test_photons_are_not_looked_for_in_a_jpeg():

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cosparse.noise import Correlated, Gaussian, Map, Noise, PoissonGaussian
-from cosparse.reconstruction.compressed import Zeros, compressed_level, zeros_of
+from cosparse.reconstruction.compressed import compressed_level, was_compressed
 from cosparse.reconstruction.flat_blocks import (
     BANDS,
     FEWEST,
+    SIDE,
     Level,
     band_energies,
     band_level,
@@ -24,6 +25,7 @@ from cosparse.reconstruction.flat_blocks import (
 )
 from cosparse.reconstruction.photons import VarianceLine, fit_line, rises
 from cosparse.reconstruction.planes import GAINS, OPPONENT, Caller, Plane, open_image
+from cosparse.reconstruction.textured_noise import WHITE, evidence_of
 
 Model = Literal["auto", "gaussian", "poisson-gaussian", "map", "correlated"]
 Array = NDArray[Any]
@@ -33,7 +35,10 @@ FLATTER = 0.05  # of all blocks: if these have surely less of low frequencies th
 CLASSES = 6  # of brightness, each with a noise of its own
 DIFFERENT = 1.5  # times the noise of all blocks together: from here on that of the classes counts
 COLOURED = 1.2  # times the noise of the finest band: from here on lower ones are taken to be noisier
-LEAST = 2.0  # of 255: less noise of low frequencies than this is left in; shadings of clean pictures look like it
+LEAST = 2.0  # of 255: less noise that depends on brightness is left in; shadings of clean pictures look like it
+SURE, COARSE = 5.0, 4.0  # errors of the lowest band below which its noise is still so much of 255; else it is left in
+LOWER = 0.9  # times the noise of flat blocks: if textures explain the blocks with less, it was texture
+CLEAN = 1.5  # of 255: so little noise is not looked at twice
 STRONGER = 1.2  # times its strongest band: the white noise that removes coloured noise best, on training photographs
 ALIKE = 1.3  # times: opponents whose noise differs by less have the same
 PHOTONS = 0.025  # of the difference of bright and dark: photons are not looked for in less noise; shadings look so
@@ -119,9 +124,9 @@ def page_noise(page: NDArray[np.float32], model: Model = "auto") -> Noise:
         return correlated
     if not large_enough(page.shape):
         return mosaic_noise(page, model)
-    rgb = page.ndim == 3 and page.shape[-1] == 3
-    luma = page @ (OPPONENT[0] / GAINS[0]) if rgb else page if page.ndim == 2 else None
-    return mosaic_noise(mosaic(page), model, None if luma is None else zeros_of(luma))
+    jpeg = (page.ndim == 2 or page.shape[-1] == 3) and was_compressed(page)
+    level = compressed_level(page) if jpeg else None
+    return mosaic_noise(mosaic(page), model, level, changed=jpeg and level is None)
 
 
 def large_enough(shape: tuple[int, ...]) -> bool:
@@ -129,10 +134,13 @@ def large_enough(shape: tuple[int, ...]) -> bool:
     return min(shape[:2]) >= SMALL
 
 
-def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto", zeros: Zeros | None = None) -> Noise:
+def mosaic_noise(
+    tiles: NDArray[np.float32], model: Model = "auto", compressed: Level | None = None, *, changed: bool = False
+) -> Noise:
     """That of the blocks of a page, laid side by side; or of a page too small for blocks.
 
-    By its zeros a page may be seen to have been a JPEG, in which photons are not looked for.
+    If it was a JPEG its level is known, and photons are not looked for. One that was changed since has lost noise that
+    nobody knows of, and what is left looks like texture: what it has at least counts.
     """
     if not large_enough(tiles.shape):
         return _small(tiles, model)
@@ -140,11 +148,8 @@ def mosaic_noise(tiles: NDArray[np.float32], model: Model = "auto", zeros: Zeros
     colours = [blocks] if blocks.ndim == 3 else list(np.moveaxis(blocks, -1, 0))
     rgb = len(colours) == 3
     planes = [blocks @ (row / gain) for row, gain in zip(OPPONENT, GAINS, strict=True)] if rgb else colours
-    levels = [_levels(coefficients(plane)) for plane in planes]
-    if zeros is not None and zeros.jpeg:
-        level, white = compressed_level(levels[0], zeros), False
-    else:
-        level, white = _one_level(levels, rgb)
+    level, white = (compressed, False) if compressed is not None else _one_level(planes, rgb)
+    level = Level(level.surely(), level.error) if changed else level
     dark, bright = np.quantile(blocks.mean(axis=(1, 2)), (0.1, 0.9))
     enough = len(blocks) >= MANY and level.sigma > PHOTONS * (bright - dark)
     if model == "gaussian" or (model == "auto" and not (white and enough)):
@@ -185,14 +190,21 @@ def _by_brightness(brightness: Array, energies: Array) -> Level:
     return Level(float(least), float(np.mean([level.error for level in each])))
 
 
-def _one_level(levels: list[list[Level]], rgb: bool) -> tuple[Level, bool]:
-    """The level of white noise that stands for that of all planes, and whether it is white."""
+def _one_level(planes: list[Array], rgb: bool) -> tuple[Level, bool]:
+    """The level of white noise that stands for that of the blocks of all planes, and whether it is white."""
+    levels = [_levels(coefficients(plane)) for plane in planes]
     together = [_together([plane[band] for plane in levels], rgb) for band in range(len(BANDS))]
     fine, low = together[-1], together[0]
-    if low.surely() > max(COLOURED * fine.sigma, LEAST):
+    doubtful = low.surely() > COLOURED * fine.sigma
+    if doubtful and low.surely(SURE) > COARSE:
         strongest = max(together, key=Level.surely)
         return Level(STRONGER * strongest.surely(), STRONGER * strongest.error), False
-    return fine, True
+    if not doubtful and fine.sigma <= CLEAN:
+        return fine, True
+    # Texture only ever adds to what looks like noise: if less is enough with textures of photographs, it was texture.
+    steps = np.ones((SIDE, SIDE))
+    textured = _together([evidence_of(coefficients(plane), steps, WHITE).level for plane in planes], rgb)
+    return textured if doubtful or textured.sigma < LOWER * fine.sigma else fine, True
 
 
 def _varies(found: NDArray[np.float32]) -> bool:
