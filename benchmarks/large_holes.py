@@ -63,7 +63,7 @@ def main() -> None:
         return
     rows = []
     for case in args.only:
-        line = subprocess.run([sys.executable, __file__, "--here", case], check=True, capture_output=True, text=True)
+        line = subprocess.run([sys.executable, __file__, "--here", case], check=True, stdout=subprocess.PIPE, text=True)
         values = dict(zip(("cpu", "wall", "peak_mb", "asked_mb", "load"), line.stdout.split(), strict=True))
         (height, width), side = CASES[case]
         rows.append({"case": case, "picture": f"{height}x{width}x3", "hole": f"{side}x{side}", **values})

@@ -23,6 +23,7 @@ STRANGER = 1.2  # times nearer must a patch be that continues no neighbour's
 CROWD = 1.0  # how much it costs to copy what was copied before
 FAINT = 0.1  # what a guess counts beside what is known, in the first filling
 RIM = 1.3  # times less counts what is a pixel farther from all that is known
+DEEPEST = 200  # pixels, and no less from there on: single precision ends at 300
 DOUBT = 1.5  # how far the similarity of a patch changes what it counts
 JITTER = 0.3  # variances of the picture by which chance favours places to copy from
 
@@ -114,7 +115,7 @@ def _with_strangers(scale: Scale, origins: Places, costs: Image, bias: Image, se
 def _weights(scale: Scale, costs: Image) -> Image:
     """How much each patch counts: the more, the liker it is to its origin and the nearer to what is known."""
     usual = np.percentile(costs, 75) + 1e-3
-    depth = scale.depth[scale.centres[:, 0], scale.centres[:, 1]]
+    depth = scale.depth[scale.centres[:, 0], scale.centres[:, 1]].clip(max=DEEPEST)
     return np.asarray(np.exp(-np.minimum(costs / usual, DOUBT)) * RIM**-depth, np.float32)
 
 
