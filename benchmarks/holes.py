@@ -15,6 +15,7 @@ the nearest known one, over how far known ones are from each other. All are 1 wh
 from __future__ import annotations
 
 import argparse
+import csv
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import ROOT, write_csv
+from common import RESULTS, ROOT, write_csv
 from PIL import Image
 from scipy import ndimage
 from skimage import data
@@ -161,6 +162,15 @@ def save_sheet(sheet: np.ndarray, path: Path) -> None:
             return
 
 
+def kept(sides: list[int], pictures: list[str]) -> list[dict[str, Any]]:
+    """What was measured before and is not asked for again."""
+    before = RESULTS / "holes.csv"
+    if not before.exists():
+        return []
+    with before.open() as file:
+        return [row for row in csv.DictReader(file) if int(row["side"]) not in sides or row["picture"] not in pictures]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sides", nargs="*", type=int, default=[40, 80, 120])
@@ -168,7 +178,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sheets", type=Path, default=ROOT / "docs" / "images")
     args = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = kept(args.sides, args.only)
     for side in args.sides:
         sheet = []
         for name in args.only:

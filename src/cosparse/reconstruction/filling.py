@@ -80,7 +80,7 @@ def _fill_hole(page: Page, hole: Hole, bounds: Pair | None) -> None:
     """One hole, scale by scale."""
     window = page.pixels[hole.window]
     gap = page.work.copied[hole.window]
-    levels = pyramid(window, gap, page.work.source[hole.window])
+    levels = pyramid(window, gap, page.work.source[hole.window])[: hole.scales]
     chance = np.random.default_rng(page.work.seed)
     before: tuple[Scale, Places] | None = None
     for number, (image, missing, source) in enumerate(reversed(levels)):

@@ -28,7 +28,8 @@ def joined(
     operator, quality, bounds = prior
     around = grown(box, MARGIN, gap.shape)
     free, part = gap[around], np.ascontiguousarray(image[around])
-    trust = FIRM**2 / (FIRM**2 + np.square(disagreement(image, gap, origins)[around]))
+    variance = FIRM**2 + np.square(disagreement(image, gap, origins)[around])
+    trust = np.asarray(FIRM**2 / variance, np.float32)
     channels, join = take_apart(part if part.shape[2] > 1 else part[..., 0], bounds)
     planes: list[Plane] = []
     for channel in channels:
