@@ -57,18 +57,26 @@ def test_differences_and_improve(seed, shape, channels, count):
 
 
 @settings(max_examples=25)
-@given(**cases, sharp=st.sampled_from([0.0, 3.0]))
-def test_vote(seed, shape, channels, count, sharp):
+@given(**cases)
+def test_vote_and_elect(seed, shape, channels, count):
     image, *_, centres, origins, index, _ = case(seed, shape, channels, count)
     rng = np.random.default_rng(seed + 1)
     pixels = np.argwhere(rng.random(shape) < 0.3).astype(np.int32)
     shifts = rng.integers(-3, 4, (len(centres), channels)).astype(np.float32)
     weights = (0.1 + rng.random(len(centres))).astype(np.float32)
     fast, slow = (
-        kernel(image, pixels, index, origins, shifts, weights, REACH, sharp)
+        kernel(image, pixels, index, origins, shifts, weights, REACH)
         for kernel in (copying.vote, copying_reference.vote)
     )
     np.testing.assert_allclose(fast, slow, rtol=1e-4, atol=1e-3)
+    continued = np.where(rng.random(len(centres))[:, None] < 0.7, REACH + centres % 2, origins).astype(np.int32)
+    weights = rng.integers(1, 4, len(centres)).astype(np.float32)  # sums are exact, and so equals are equals
+    (value, place), (expected, chosen) = (
+        kernel(image, pixels, index, continued, shifts, weights, REACH)
+        for kernel in (copying.elect, copying_reference.elect)
+    )
+    np.testing.assert_array_equal(place, chosen)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-3)
 
 
 @settings(max_examples=15)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosparse.kernels.copying_reference import differences, shifts_of, vote
+from cosparse.kernels.copying_reference import differences, elect, shifts_of, vote
 from cosparse.reconstruction.scales import box_means
 
 
@@ -19,15 +19,20 @@ def test_a_patch_that_is_lighter_by_less_than_the_slack_differs_by_what_the_shif
     np.testing.assert_allclose(found, 0.5 * 25 * 36 * 2, rtol=1e-4)
 
 
-def test_votes_of_patches_that_agree_copy_and_those_that_do_not_are_outvoted():
+def test_votes_are_averaged_and_in_an_election_those_that_agree_win():
     image = np.arange(60, dtype=np.float32).reshape(6, 10, 1)
     index = np.full((6, 10), -1, np.int32)
     index[2:5, 2:5] = np.arange(9).reshape(3, 3)
     centres = np.argwhere(index >= 0)
     origins = (centres + np.array([0, 3])).astype(np.int32)
-    pixel, none = np.array([[3, 3]], np.int32), np.zeros((9, 1), np.float32)
+    pixel, shifts = np.array([[3, 3]], np.int32), np.full((9, 1), 2, np.float32)
     weights = np.ones(9, np.float32)
-    assert vote(image, pixel, index, origins, none, weights, 1, 0.0) == image[3, 6]
-    origins[0] = 1, 1
-    blurred, sharp = (vote(image, pixel, index, origins, none, weights, 1, s) for s in (0.0, 50.0))
-    assert abs(sharp - image[3, 6]) < 0.1 * abs(blurred - image[3, 6])
+    given = image, pixel, index, origins, shifts, weights, 1
+    assert vote(*given) == elect(*given)[0] == image[3, 6] + 2
+    origins[0], shifts[0] = (1, 1), 40
+    value, place = elect(*given)
+    assert value == image[3, 6] + 2 and place.tolist() == [[3, 6]]
+    assert abs(vote(*given) - (8 * (image[3, 6] + 2) + image[2, 2] + 40) / 9) < 1e-4
+    weights[0] = 9  # as much as all others and one
+    value, place = elect(*given)
+    assert value == image[2, 2] + 40 and place.tolist() == [[2, 2]]

@@ -34,6 +34,19 @@ def test_texture_goes_on_where_the_energy_leaves_it_flat(woven, wide):
     assert copied[wide].std() > 0.9 * truth.std() > 3 * smooth[wide].std()
 
 
+def test_texture_that_nowhere_repeats_is_not_averaged_away():
+    from scipy import ndimage
+
+    noise = np.random.default_rng(0).standard_normal((160, 160))
+    fur = ndimage.gaussian_filter(noise, (2.5, 0.8)) - ndimage.gaussian_filter(noise, 6)
+    image = (128 + 30 * fur / fur.std() + np.linspace(-30, 30, 160)).clip(0, 255).astype(np.uint8)
+    missing = np.zeros(image.shape, bool)
+    missing[56:104, 50:110] = True
+    filled = inpaint(np.where(missing, 0, image).astype(np.uint8), missing).astype(float)
+    fine = filled - ndimage.gaussian_filter(filled, 4)
+    assert fine[missing].std() > 0.75 * fine[~missing].std()
+
+
 def test_narrow_parts_have_the_bits_that_they_have_without_copying(woven, wide):
     grey = woven[..., 0]
     narrow = np.random.default_rng(0).random(wide.shape) < 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cosparse.reconstruction.matching import _most_like, finer_origins, first_origins, settle
+from cosparse.reconstruction.matching import _most_like, _weights, finer_origins, first_origins, settle
 from cosparse.reconstruction.scales import Scale, pyramid
 
 
@@ -21,10 +21,20 @@ def test_what_repeats_is_restored_at_one_scale():
     (image, _, source), *_ = pyramid(np.where(gap[..., None], 0, truth), gap, ~gap)
     scale = Scale(image, gap, source, 1)
     bias = np.zeros(gap.shape, np.float32)
-    origins = settle(scale, first_origins(scale, bias), bias, True, lambda: True)
+    origins, places = settle(scale, first_origins(scale, bias), bias, 3, lambda: True)
     np.testing.assert_allclose(scale.image[..., :1][gap], truth[gap], atol=1)
     offsets = (origins - scale.centres) % 9
     assert (offsets == 0).all(axis=1).mean() > 0.95
+    assert ((places - scale.pixels) % 9 == 0).all(axis=1).mean() > 0.95
+    assert scale.source[places[:, 0], places[:, 1]].all()
+
+
+def test_patches_in_the_middle_of_a_very_deep_hole_still_count():
+    gap = np.zeros((740, 740), bool)
+    gap[10:730, 10:730] = True
+    scale = Scale(np.zeros((740, 740, 1), np.float32), gap, ~gap, 1)
+    weights = _weights(scale, np.ones(len(scale.centres), np.float32))
+    assert scale.depth.max() > 350 and weights.min() > 1e-30
 
 
 def test_finer_origins_point_where_the_coarse_ones_do():

@@ -108,13 +108,11 @@ def improve(
 
 
 @compiled
-def _vote_band(image, pixels, index, origins, shifts, weights, reach, sharp, first, last, out):  # type: ignore[no-untyped-def]
+def _vote_band(image, pixels, index, origins, shifts, weights, reach, first, last, out):  # type: ignore[no-untyped-def]
     height, width, channels = image.shape
-    side = 2 * reach + 1
-    votes, strength = np.empty((side * side, channels), np.float32), np.empty(side * side, np.float32)
     for i in range(first, last):
         y, x = pixels[i, 0], pixels[i, 1]
-        count, total = 0, np.float32(0)
+        total = np.float32(0)
         out[i] = 0
         for down in range(max(0, y - reach), min(height, y + reach + 1)):
             for across in range(max(0, x - reach), min(width, x + reach + 1)):
@@ -122,55 +120,79 @@ def _vote_band(image, pixels, index, origins, shifts, weights, reach, sharp, fir
                 if n < 0:
                     continue
                 row, column = origins[n, 0] + y - down, origins[n, 1] + x - across
-                strength[count] = weights[n]
                 total += weights[n]
                 for k in range(channels):
-                    votes[count, k] = image[row, column, k] + shifts[n, k]
-                    out[i, k] += weights[n] * votes[count, k]
-                count += 1
-        if count == 0:
+                    out[i, k] += weights[n] * (image[row, column, k] + shifts[n, k])
+        if total > 0:
+            out[i] /= total
+        else:
             out[i] = image[y, x]
-            continue
-        out[i] /= total
-        if sharp > 0:
-            _sharpen(votes, strength, count, total, sharp, out[i])
-
-
-@inlined
-def _sharpen(votes, strength, count, total, sharp, mean):  # type: ignore[no-untyped-def]
-    """`mean` becomes that of the votes near it: those far off for their spread count little."""
-    channels = len(mean)
-    spreadout = np.float32(0)
-    for j in range(count):
-        for k in range(channels):
-            spreadout += strength[j] * (votes[j, k] - mean[k]) * (votes[j, k] - mean[k])
-    scale = sharp / (spreadout / total + np.float32(1e-3))
-    total = np.float32(0)
-    for j in range(count):
-        off = np.float32(0)
-        for k in range(channels):
-            off += (votes[j, k] - mean[k]) * (votes[j, k] - mean[k])
-        strength[j] /= (1 + scale * off) * (1 + scale * off)
-        total += strength[j]
-    mean[:] = 0
-    for j in range(count):
-        for k in range(channels):
-            mean[k] += strength[j] / total * votes[j, k]
 
 
 def vote(
-    image: Image, pixels: Places, index: Places, origins: Places, shifts: Image, weights: Image, reach: int,
-    sharp: float,
+    image: Image, pixels: Places, index: Places, origins: Places, shifts: Image, weights: Image, reach: int
 ) -> Image:  # fmt: skip
     """As `copying_reference.vote`."""
     out = np.empty((len(pixels), image.shape[2]), np.float32)
 
     def work(first: int) -> None:
         last = min(first + BAND, len(pixels))
-        _vote_band(image, pixels, index, origins, shifts, weights, reach, np.float32(sharp), first, last, out)
+        _vote_band(image, pixels, index, origins, shifts, weights, reach, first, last, out)
 
     spread(work, range(0, len(pixels), BAND))
     return out
+
+
+@compiled
+def _elect_band(image, pixels, index, origins, shifts, weights, reach, first, last, out, chosen):  # type: ignore[no-untyped-def]
+    height, width, channels = image.shape
+    most = (2 * reach + 1) * (2 * reach + 1)
+    rows, columns = np.empty(most, np.int32), np.empty(most, np.int32)
+    support, moved = np.empty(most, np.float32), np.empty((most, channels), np.float32)
+    for i in range(first, last):
+        y, x = pixels[i, 0], pixels[i, 1]
+        count = 0
+        for down in range(max(0, y - reach), min(height, y + reach + 1)):
+            for across in range(max(0, x - reach), min(width, x + reach + 1)):
+                n = index[down, across]
+                if n < 0:
+                    continue
+                row, column = origins[n, 0] + y - down, origins[n, 1] + x - across
+                j = 0
+                while j < count and (rows[j] != row or columns[j] != column):
+                    j += 1
+                if j == count:
+                    rows[j], columns[j], support[j] = row, column, 0
+                    moved[j] = 0
+                    count += 1
+                support[j] += weights[n]
+                for k in range(channels):
+                    moved[j, k] += weights[n] * shifts[n, k]
+        if count == 0:
+            out[i] = image[y, x]
+            chosen[i] = pixels[i]
+            continue
+        best = 0
+        for j in range(1, count):
+            if support[j] > support[best]:
+                best = j
+        chosen[i, 0], chosen[i, 1] = rows[best], columns[best]
+        for k in range(channels):
+            out[i, k] = image[rows[best], columns[best], k] + moved[best, k] / support[best]
+
+
+def elect(
+    image: Image, pixels: Places, index: Places, origins: Places, shifts: Image, weights: Image, reach: int
+) -> tuple[Image, Places]:  # fmt: skip
+    """As `copying_reference.elect`."""
+    out, chosen = np.empty((len(pixels), image.shape[2]), np.float32), np.empty((len(pixels), 2), np.int32)
+
+    def work(first: int) -> None:
+        last = min(first + BAND, len(pixels))
+        _elect_band(image, pixels, index, origins, shifts, weights, reach, first, last, out, chosen)
+
+    spread(work, range(0, len(pixels), BAND))
+    return out, chosen
 
 
 @compiled

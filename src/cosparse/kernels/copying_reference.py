@@ -74,34 +74,44 @@ def improve(
 
 
 def vote(
-    image: Image, pixels: Places, index: Places, origins: Places, shifts: Image, weights: Image, reach: int,
-    sharp: float,
+    image: Image, pixels: Places, index: Places, origins: Places, shifts: Image, weights: Image, reach: int
 ) -> Image:  # fmt: skip
-    """(n, channels): what the patches over each pixel say that it is, on weighted average.
-
-    With `sharp` those count less that say what the others do not: by 1/(1 + sharp·d²/s²)² where d is how far a vote is
-    from the average, s² the mean of d². A pixel under no patch stays.
-    """
+    """(n, channels): what the patches over each pixel say that it is, on weighted average; under none it stays."""
     out = np.empty((len(pixels), image.shape[2]), image.dtype)
     for i, (y, x) in enumerate(pixels):
-        top, left = max(0, y - reach), max(0, x - reach)
-        numbers = index[top : y + reach + 1, left : x + reach + 1]
-        over = np.argwhere(numbers >= 0) + np.array([top, left])
-        if len(over) == 0:
-            out[i] = image[y, x]
-            continue
-        own = index[over[:, 0], over[:, 1]]
-        places = origins[own] + (y, x) - over
+        own, places = _voters(y, x, index, origins, reach)
         votes = image[places[:, 0], places[:, 1]] + shifts[own]
-        strength = weights[own, None]
-        mean = (strength * votes).sum(axis=0) / strength.sum()
-        if sharp > 0:
-            off = np.square(votes - mean).sum(axis=1, keepdims=True)
-            typical = (strength * off).sum() / strength.sum() + 1e-3
-            strength = strength / np.square(1 + sharp * off / typical)
-            mean = (strength * votes).sum(axis=0) / strength.sum()
-        out[i] = mean
+        out[i] = np.average(votes, axis=0, weights=weights[own]) if len(own) else image[y, x]
     return out
+
+
+def elect(
+    image: Image, pixels: Places, index: Places, origins: Places, shifts: Image, weights: Image, reach: int
+) -> tuple[Image, Places]:  # fmt: skip
+    """(n, channels) and (n, 2): what each pixel is if it is copied from one place alone, and that place.
+
+    It is the one that most of the patches over the pixel, by weight, would copy it from, and of equals the first; it is
+    shifted as these are on average. A pixel under no patch stays, and its place is its own.
+    """
+    out, chosen = image[pixels[:, 0], pixels[:, 1]], pixels.copy()
+    for i, (y, x) in enumerate(pixels):
+        own, places = _voters(y, x, index, origins, reach)
+        if len(own) == 0:
+            continue
+        agree = (places[:, None] == places).all(axis=2)
+        best = int((agree @ weights[own]).argmax())
+        shift = np.average(shifts[own[agree[best]]], axis=0, weights=weights[own[agree[best]]])
+        chosen[i] = places[best]
+        out[i] = image[places[best, 0], places[best, 1]] + shift
+    return out, chosen
+
+
+def _voters(y: int, x: int, index: Places, origins: Places, reach: int) -> tuple[Places, Places]:
+    """The numbers of the patches over a pixel, and the places that they would copy it from."""
+    top, left = max(0, y - reach), max(0, x - reach)
+    over = np.argwhere(index[top : y + reach + 1, left : x + reach + 1] >= 0) + np.array([top, left])
+    own = index[over[:, 0], over[:, 1]]
+    return own, origins[own] + np.array([y, x]) - over
 
 
 def nearest(targets: Image, sources: Image, bias: Image, count: int) -> Places:

@@ -11,7 +11,7 @@ from cosparse.kernels.copying_reference import Image, Places
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.holes import Copying, Hole
 from cosparse.reconstruction.joining import joined
-from cosparse.reconstruction.matching import JITTER, finer_origins, first_origins, settle
+from cosparse.reconstruction.matching import BLENDED, JITTER, finer_origins, first_origins, settle
 from cosparse.reconstruction.planes import Plane
 from cosparse.reconstruction.scales import REACH, Scale, box_means, pyramid
 from cosparse.reconstruction.start import interpolate
@@ -80,7 +80,7 @@ def _fill_hole(page: Page, hole: Hole, bounds: Pair | None) -> None:
     """One hole, scale by scale."""
     window = page.pixels[hole.window]
     gap = page.work.copied[hole.window]
-    levels = pyramid(window, gap, page.work.source[hole.window])
+    levels = pyramid(window, gap, page.work.source[hole.window])[: hole.scales]
     chance = np.random.default_rng(page.work.seed)
     before: tuple[Scale, Places] | None = None
     for number, (image, missing, source) in enumerate(reversed(levels)):
@@ -90,10 +90,10 @@ def _fill_hole(page: Page, hole: Hole, bounds: Pair | None) -> None:
         if page.work.seed and number < CHANCY:
             bias += _chances(scale, chance)
         origins = first_origins(scale, bias) if before is None else finer_origins(scale, *before)
-        origins = settle(scale, origins, bias, left == 0, lambda: not page.watch.stopped)
+        origins, places = settle(scale, origins, bias, 0 if number else BLENDED, lambda: not page.watch.stopped)
         before = scale, origins
         if left == 0:
-            _take(page, hole, scale, origins, bounds)
+            _take(page, hole, scale, places, bounds)
         else:
             _preview(page, hole, scale, 2**left)
         last = hole.scales - number if left == 0 else 1  # there may be fewer scales than the depth would have
@@ -117,15 +117,12 @@ def _preview(page: Page, hole: Hole, scale: Scale, factor: int) -> None:
     page.pixels[hole.box][hole.pixels] = values[hole.pixels]
 
 
-def _take(page: Page, hole: Hole, scale: Scale, origins: Places, bounds: Pair | None) -> None:
-    """The finest filling into the page, joined to what is about it."""
-    inside = np.subtract(scale.gap.shape, REACH + 1)
-    nearest = scale.pixels.clip(REACH, inside)
-    numbers = scale.index[nearest[:, 0], nearest[:, 1]]
-    places = np.full((*scale.gap.shape, 2), -1, np.int32)
-    places[scale.pixels[:, 0], scale.pixels[:, 1]] = origins[numbers] + scale.pixels - nearest
+def _take(page: Page, hole: Hole, scale: Scale, places: Places, bounds: Pair | None) -> None:
+    """The finest filling into the page, joined to what is about it; every pixel is copied from its place."""
+    origins = np.full((*scale.gap.shape, 2), -1, np.int32)
+    origins[scale.pixels[:, 0], scale.pixels[:, 1]] = places
     prior = page.work.operator, page.work.quality, bounds
-    result = joined(scale.image[..., : scale.colours], scale.gap, places, hole.within, prior)
+    result = joined(scale.image[..., : scale.colours], scale.gap, origins, hole.within, prior)
     page.pixels[hole.box][hole.pixels] = result[hole.pixels]
-    own = places[hole.within][hole.pixels]
+    own = origins[hole.within][hole.pixels]
     page.origins[hole.box][hole.pixels] = own + np.array([hole.window[0].start, hole.window[1].start])

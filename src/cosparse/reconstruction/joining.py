@@ -17,19 +17,19 @@ from cosparse.reconstruction.scales import Mask
 from cosparse.reconstruction.stages import plan
 
 MARGIN = 16  # pixels about a hole that its energy sees
-FIRM = 2.0  # grey levels of noise that copied pixels are taken to have
-LOOSE = 0.01  # what those at a seam count beside the others
+FIRM = 1.0  # grey levels of noise that copied pixels are taken to have; at a seam as much more as its sides disagree
 
 
 def joined(
     image: Image, gap: Mask, origins: NDArray[np.int32], box: Box, prior: tuple[AnalysisOperator, str, Pair | None]
 ) -> Image:
     """The box of an image (h, w, channels) whose gap was filled from the origins: known pixels held, copied ones drawn
-    to what they are, those at seams hardly."""
+    to what they are, the less at seams the more these show."""
     operator, quality, bounds = prior
     around = grown(box, MARGIN, gap.shape)
     free, part = gap[around], np.ascontiguousarray(image[around])
-    trust = np.where(seams(free, origins[around]), np.float32(LOOSE), np.float32(1))
+    variance = FIRM**2 + np.square(disagreement(image, gap, origins)[around])
+    trust = np.asarray(FIRM**2 / variance, np.float32)
     channels, join = take_apart(part if part.shape[2] > 1 else part[..., 0], bounds)
     planes: list[Plane] = []
     for channel in channels:
@@ -44,16 +44,22 @@ def joined(
     return np.asarray(whole[rows, columns])
 
 
-def seams(gap: Mask, origins: NDArray[np.int32]) -> Mask:
-    """Where pixels side by side do not come from side by side: along the rim, and between pieces."""
-    grid = np.moveaxis(np.indices(gap.shape), 0, -1)
-    offsets = np.where(gap[..., None], origins - grid, 0)
-    found = np.zeros_like(gap)
-    for axis in (0, 1):
-        apart = (np.diff(offsets, axis=axis) != 0).any(axis=-1)
-        lower = [slice(None)] * 2
-        upper = [slice(None)] * 2
-        lower[axis], upper[axis] = slice(None, -1), slice(1, None)
-        found[tuple(lower)] |= apart
-        found[tuple(upper)] |= apart
-    return found & gap
+def disagreement(image: Image, gap: Mask, origins: NDArray[np.int32]) -> NDArray[np.float32]:
+    """How far, in grey levels, a pixel of the gap is from what its neighbours' pieces, continued, would have there.
+
+    Also how far what is known beside it is from its own piece, continued. Nothing inside a piece; what is seen of a
+    seam otherwise, for where two pieces agree there is none.
+    """
+    found = np.zeros(gap.shape, np.float32)
+    pixels = np.argwhere(gap)
+    own = origins[pixels[:, 0], pixels[:, 1]]
+    shifts = image[pixels[:, 0], pixels[:, 1]] - image[own[:, 0], own[:, 1]]
+    last = np.subtract(gap.shape, 1)
+    for step in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+        beside, continued = (pixels + step).clip(0, last), (own + step).clip(0, last)
+        values = image[continued[:, 0], continued[:, 1]] + shifts
+        apart = np.abs(values - image[beside[:, 0], beside[:, 1]]).mean(axis=1)
+        for ends in (pixels, beside):
+            rows, columns = ends.T
+            found[rows, columns] = np.maximum(found[rows, columns], apart)
+    return np.where(gap, found, np.float32(0))

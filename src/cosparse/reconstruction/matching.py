@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cosparse.kernels.copying import differences, improve, nearest, project, vote
+from cosparse.kernels.copying import differences, elect, improve, nearest, project, vote
 from cosparse.kernels.copying_reference import Image, Places, patches
 from cosparse.reconstruction.scales import PULL, REACH, Scale, box_means
 from cosparse.reconstruction.start import interpolate
 
 TURNS = 10  # of matching and voting at a scale, at most; fewer where it has settled
-FINEST = 6  # the same at the picture's own size
+BLENDED = 6  # of those, the first at the coarsest scale: there votes are averaged
 SETTLED = 0.3  # grey levels: a turn that changes less is the last
 NUMBERS = 24  # that stand for a patch where all known ones are searched
 EFFORT = 2e10  # multiplications: a search of all known patches that takes more is not made
@@ -23,8 +23,8 @@ STRANGER = 1.2  # times nearer must a patch be that continues no neighbour's
 CROWD = 1.0  # how much it costs to copy what was copied before
 FAINT = 0.1  # what a guess counts beside what is known, in the first filling
 RIM = 1.3  # times less counts what is a pixel farther from all that is known
+DEEPEST = 200  # pixels, and no less from there on: single precision ends at 300
 DOUBT = 1.5  # how far the similarity of a patch changes what it counts
-SHARP = 4.0  # in the last turn, how much less those count that say what the others do not
 JITTER = 0.3  # variances of the picture by which chance favours places to copy from
 
 _AROUND = [(down, across) for down in (-1, 0, 1) for across in (-1, 0, 1) if down or across]
@@ -60,12 +60,20 @@ class Search:
         return self.places[nearest(wanted, self.numbers, bias[self.places[:, 0], self.places[:, 1]], count)]
 
 
-def settle(scale: Scale, origins: Places, bias: Image, finest: bool, proceed: Callable[[], bool]) -> Places:
-    """Match and vote in turns; the origins at last. `bias` (h, w) is what it costs to copy from a place."""
+def settle(
+    scale: Scale, origins: Places, bias: Image, blended: int, proceed: Callable[[], bool]
+) -> tuple[Places, Places]:
+    """Match and vote in turns, of which the first are `blended`: the origins of patches and of pixels at last.
+
+    Averages of unlike patches are soft, and what is soft is like flat patches: texture is lost where these are many, at
+    coarse scales first. Then each pixel is copied from one place alone, and pieces grow whose patches have their like
+    to the bit. But pieces once there do not give way to each other: what goes where is for averages to find, once.
+    `bias` (h, w) is what it costs to copy from a place.
+    """
     pairs = float(len(scale.centres)) * min(int(scale.usable.sum()), SAMPLED) * NUMBERS * 2
     search = Search(scale) if pairs < EFFORT else None
-    turns, crowded = FINEST if finest else TURNS, bias
-    for turn in range(turns):
+    crowded, places = bias, scale.pixels
+    for turn in range(TURNS):
         matched = _matched(scale, origins, crowded, _MOVES if turn else _FIRST_MOVES)
         if search is not None and (turn < SEARCHES or pairs < EFFORT / 20):
             matched = _with_strangers(scale, *matched, crowded, search)
@@ -73,18 +81,15 @@ def settle(scale: Scale, origins: Places, bias: Image, finest: bool, proceed: Ca
         costs = differences(
             scale.image, scale.means, scale.slack, PULL, scale.centres, origins, np.zeros_like(bias), REACH
         )
-        sharp = (SHARP if finest else SHARP / 2) * turn / (turns - 1)
-        change = scale.put(voted(scale, origins, _weights(scale, costs), sharp))
+        voters = scale.image, scale.pixels, scale.index, origins, scale.shifts(origins), _weights(scale, costs), REACH
+        if turn < blended and proceed():
+            scale.put(vote(*voters))
+        else:
+            values, places = elect(*voters)
+            if scale.put(values) < SETTLED or not proceed():
+                break
         crowded = bias + _crowding(scale, origins) * np.float32(CROWD * np.median(costs))
-        if change < SETTLED or not proceed():
-            break
-    return origins
-
-
-def voted(scale: Scale, origins: Places, weights: Image, sharp: float = 0.0) -> Image:
-    """What the patches say that the pixels of the hole are."""
-    shifts = scale.shifts(origins)
-    return vote(scale.image, scale.pixels, scale.index, origins, shifts, weights, REACH, sharp)
+    return origins, places
 
 
 def _matched(scale: Scale, origins: Places, bias: Image, moves: Places) -> tuple[Places, Image]:
@@ -110,7 +115,7 @@ def _with_strangers(scale: Scale, origins: Places, costs: Image, bias: Image, se
 def _weights(scale: Scale, costs: Image) -> Image:
     """How much each patch counts: the more, the liker it is to its origin and the nearer to what is known."""
     usual = np.percentile(costs, 75) + 1e-3
-    depth = scale.depth[scale.centres[:, 0], scale.centres[:, 1]]
+    depth = scale.depth[scale.centres[:, 0], scale.centres[:, 1]].clip(max=DEEPEST)
     return np.asarray(np.exp(-np.minimum(costs / usual, DOUBT)) * RIM**-depth, np.float32)
 
 
@@ -143,7 +148,7 @@ def first_origins(scale: Scale, bias: Image) -> Places:
         index = np.full(scale.gap.shape, -1, np.int32)
         index[centres[:, 0], centres[:, 1]] = np.arange(len(centres))
         weights = np.ones(len(centres), np.float32)
-        values = vote(scale.image, pixels, index, sources[found], shifts, weights, REACH, 0.0)
+        values = vote(scale.image, pixels, index, sources[found], shifts, weights, REACH)
         scale.image[pixels[:, 0], pixels[:, 1]] = values
         trust[pixels[:, 0], pixels[:, 1]] = 1
     scale.changed()
@@ -190,5 +195,5 @@ def finer_origins(scale: Scale, coarse: Scale, origins: Places) -> Places:
     found = np.ascontiguousarray(near[:, wanted[:, 0], wanted[:, 1]].T, np.int32)
     weights = np.ones(len(found), np.float32)
     shifts = np.ascontiguousarray(coarse.shifts(origins)[numbers])
-    scale.put(vote(scale.image, scale.pixels, scale.index, found, shifts, weights, REACH, 0.0))
+    scale.put(vote(scale.image, scale.pixels, scale.index, found, shifts, weights, REACH))
     return found

@@ -17,7 +17,7 @@ SLACK = 20.0  # grey levels by which a copied patch may be made lighter or darke
 PULL = np.float32(0.15)  # what that costs, as a share of what it saves
 TEXTURE = 2.0  # how much the strength of the texture counts beside the colours
 WINDOW = 5  # pixels: the side of the squares over which that strength is taken
-SPARE = 3  # times as many patches to copy from as to fill at least, for a coarser scale
+SPARE = 1  # times as many patches to copy from as to fill at least, for a coarser scale
 LEAST = 200  # patches to copy from at least, at any scale
 _BINOMIAL = np.array([1, 4, 6, 4, 1], np.float32) / 16
 
