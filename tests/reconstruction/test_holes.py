@@ -59,6 +59,7 @@ def test_holes_near_together_are_one_and_windows_are_of_the_picture():
         ({"source": np.ones((3, 3), bool)}, "source: has shape"),
         ({"source": np.ones((64, 64), bool), "fill": "smooth"}, "source: with fill='smooth'"),
         ({"source": np.zeros((64, 64), bool), "fill": "copy"}, "source: too little is left to copy from"),
+        ({"source": np.zeros((64, 64), bool)}, "source: too little is left to copy from"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(options, problem):

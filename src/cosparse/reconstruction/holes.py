@@ -175,11 +175,12 @@ def _copying(
     if not copied.any():
         return None
     allowed = ~missing if source is None else source & ~missing
+    asked_for = fill == "copy" or source is not None  # who says where from does not want it smooth
     holes = []
     for hole in find_holes(copied, everywhere=source is not None):
-        if fill == "copy" and not enough_left(hole, allowed):
+        if asked_for and not enough_left(hole, allowed):
             raise ValueError(_nothing_left(hole, source is not None))
-        if fill == "copy" or plenty_left(hole, allowed):
+        if asked_for or plenty_left(hole, allowed):
             holes.append(hole)
         else:
             copied[hole.box] &= ~hole.pixels
