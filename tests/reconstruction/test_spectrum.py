@@ -46,7 +46,7 @@ def test_resized_noise_is_seen():
 
 
 def test_a_narrow_band_does_not_leak_into_other_frequencies():
-    """Diagonal waves; where they have a ten millionth of their strongest power, borders that do not fit show no more."""
+    """Diagonal waves, and where they have no power: there borders that do not fit each other would show."""
     rows, columns = np.mgrid[-30:31, -30:31]
     kernel = np.exp(-(rows**2 + columns**2) / 200) * np.cos(rows + columns)
     noise = fftconvolve(np.random.default_rng(0).standard_normal((316, 316)), kernel, mode="valid")
