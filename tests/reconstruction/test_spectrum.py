@@ -9,7 +9,7 @@ from scipy.signal import fftconvolve
 from skimage.data import camera
 
 from cosparse import Correlated, Gaussian, denoise, psnr
-from cosparse.reconstruction.spectrum import LARGEST, _of_noise_alone, estimate_correlated
+from cosparse.reconstruction.spectrum import LARGEST, _fine_spectrum, _of_noise_alone, estimate_correlated
 
 
 def streaked(clean, sigma=25.0):
@@ -43,6 +43,19 @@ def test_resized_noise_is_seen():
     found = estimate_correlated(noisy.astype(np.float32))
     assert found.sigma == pytest.approx(truth, rel=0.25)
     assert found.spectrum((64, 64))[32, 32] < 0.1 * truth**2
+
+
+def test_a_narrow_band_does_not_leak_into_other_frequencies():
+    """Diagonal waves, and where they have no power: there borders that do not fit each other would show."""
+    rows, columns = np.mgrid[-30:31, -30:31]
+    kernel = np.exp(-(rows**2 + columns**2) / 200) * np.cos(rows + columns)
+    noise = fftconvolve(np.random.default_rng(0).standard_normal((316, 316)), kernel, mode="valid")
+    got = _fine_spectrum(noise)
+    wanted = Correlated(noise.std(), kernel=kernel).spectrum(got.shape)
+    assert got[wanted < 1e-7 * wanted.max()].max() < 1e-4 * got.max()
+    band = wanted > 1e-3 * wanted.max()
+    assert np.abs(10 * np.log10(got / wanted))[band].mean() < 2.5
+    assert got.mean() == pytest.approx(noise.var(), rel=0.2)
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -42,9 +41,12 @@ LARGEST = 512  # pixels that are looked at along an axis, those in the middle
 NARROW = 0.15  # of all frequencies: a spectrum broader than this is as windows see it, and smooth
 SMOOTH = 1.5  # frequencies over which it is the mean then
 NOTHING = 1e-6  # grey levels, squared: rounding
-LAGS = 0.45  # of the picture's side: how far off pixels are that a finer look at the spectrum compares
 WIDEST = 101  # pixels of the kernel
-HIDDEN = 0.3  # of the mean power: what a finer look finds below it, where noise is not alone, is the picture's detail
+FINER = 2  # of the windows of a finer look: the part of the picture's sides that theirs are
+NEAREST = 0.9  # frequencies: the width over which the logarithms of their powers are averaged
+HIDDEN = 1.0  # times the mean power: what they have below it, where noise is not alone, is the picture's detail
+COARSE = 0.06  # cycles a pixel: below, what denoising takes away misses noise, which pictures hide there
+BESIDE = 0.02  # cycles a pixel: the width of what is beside these frequencies, and takes their place
 LOOKS = 2
 
 
@@ -57,8 +59,8 @@ def estimate_correlated(plane: Plane) -> Correlated:
     it as in :mod:`cosparse.reconstruction.flat_blocks`. Noise whose rings are alike is white.
 
     Noise in narrow bands is blurred by such small windows. So the picture is denoised with what was found, and the
-    spectrum of what that took away, with the resolution of the whole picture, less what may be the picture's own,
-    takes the place of the first: twice. How strong it is, the first says better.
+    spectrum of what that took away, with the resolution of half the picture, less what may be the picture's own,
+    takes the place of the first: twice.
 
     Its `confidence` says how far the middle of all windows is from where pure noise would have it.
     """
@@ -74,7 +76,7 @@ def estimate_correlated(plane: Plane) -> Correlated:
     pure = np.log(0.5) / np.log1p(-PART)
     likeness = np.minimum(1, pure * low / np.maximum(middle, 1e-12))
     power = _of_calmest(powers, low / -np.log1p(-PART))
-    confidence, level = float(np.average(likeness, weights=power)), float(np.sqrt(power.mean()))
+    confidence = float(np.average(likeness, weights=power))
     if _is_white(power):
         fine = band_level(band_energies(coefficients(blocks_of(mosaic(seen)))), len(BANDS) - 1)
         return Correlated(fine.sigma, kernel=np.ones((1, 1)), confidence=confidence)
@@ -82,14 +84,18 @@ def estimate_correlated(plane: Plane) -> Correlated:
         return _filtered(gaussian_filter(power, SMOOTH, mode="wrap"), confidence)
     noise = _filtered(_of_noise_alone(low / -np.log1p(-PART), likeness), confidence)
     for _ in range(LOOKS):
-        noise = replace(_seen_closer(seen, noise, likeness), sigma=level)
+        noise = _seen_closer(seen, noise, likeness)
     return noise
+
+
+def _far(shape: tuple[int, ...]) -> Array:
+    """Cycles a pixel of every frequency."""
+    return np.asarray(np.hypot(*np.meshgrid(*(np.fft.fftfreq(side) for side in shape), indexing="ij")))
 
 
 def _rings(side: int) -> list[Array]:
     """Which frequencies of a window each of them has; those that have any."""
-    along = np.fft.fftfreq(side)
-    far = np.hypot(*np.meshgrid(along, along, indexing="ij"))
+    far = _far((side, side))
     found = [(far >= low) & (far < high) for low, high in pairwise(RINGS)]
     return [ring for ring in found if ring.any()]
 
@@ -141,9 +147,17 @@ def _finest(plane: Plane) -> float:
 def _window_powers(plane: Plane) -> Array:
     """(n, side, side): the power spectra of overlapping windows without their means."""
     side = min(WINDOW, *(extent // 3 for extent in plane.shape))
-    bell = np.outer(np.hanning(side + 2)[1:-1], np.hanning(side + 2)[1:-1])
+    return _powers(plane, (side, side), STEP)
+
+
+def _powers(plane: Array, sides: tuple[int, int], step: int) -> Array:
+    """(n, h, w): the power spectra of windows of these sides, without their means.
+
+    Under a bell: as opposite borders of a window do not fit each other, strong frequencies would show at all others.
+    """
+    windows = np.lib.stride_tricks.sliding_window_view(plane, sides)[::step, ::step].reshape(-1, *sides)
+    bell = np.outer(*(np.hanning(side + 2)[1:-1] for side in sides))
     bell /= np.linalg.norm(bell)
-    windows = np.lib.stride_tricks.sliding_window_view(plane, (side, side))[::STEP, ::STEP].reshape(-1, side, side)
     means = (windows * bell).sum(axis=(1, 2)) / bell.sum()
     return np.asarray(np.abs(np.fft.fft2((windows - means[:, None, None]) * bell)) ** 2)
 
@@ -186,30 +200,38 @@ def _seen_closer(plane: Plane, noise: Correlated, likeness: Array) -> Correlated
     from cosparse.reconstruction.tasks.denoising import denoise  # not before its use: that task may ask for this
 
     clean = denoise(plane, noise=noise, grouping=False, data_range=255.0, bounds=None)
-    power = _lag_window_spectrum(plane - clean)
+    power = _fine_spectrum(plane - clean)
     mean = power.mean()
     if mean == 0:
         return noise
     shown = _enlarged(1 - likeness**4, power.shape)  # how much of the picture there is at each frequency
-    return _filtered(np.maximum(power - HIDDEN * shown * mean, 1e-5 * mean), noise.confidence)
+    found = np.maximum(power - HIDDEN * shown * mean, 1e-5 * mean)
+    return _filtered(np.maximum(found, _beside(found)), noise.confidence)
+
+
+def _fine_spectrum(residual: Array) -> Array:
+    """Its power spectrum, by windows of half its sides: the geometric mean of all windows and of near frequencies.
+
+    Bands of noise fall off by powers of ten within a few frequencies: an arithmetic mean would make them wider, that of
+    logarithms leaves their flanks steep. And noise is in all windows, what is left of the picture in some.
+    """
+    sides = residual.shape[0] // FINER, residual.shape[1] // FINER
+    powers = _powers(residual.astype(float), sides, max(1, min(sides) // 8))
+    logs = np.log(np.maximum(powers, 1e-9)).mean(axis=0)
+    power = np.exp(gaussian_filter(logs, NEAREST, mode="wrap"))
+    strong = power >= power.mean()
+    return np.asarray(power * (powers.mean(axis=0)[strong].sum() / power[strong].sum()))
+
+
+def _beside(power: Array) -> Array:
+    """What the lowest frequencies have if they are as those beside them; 0 at all others."""
+    widths = [BESIDE * side for side in power.shape]
+    others = (_far(power.shape) > COARSE).astype(float)
+    mean = gaussian_filter(others * power, widths, mode="wrap") / gaussian_filter(others, widths, mode="wrap")
+    return np.where(others > 0, 0.0, mean)
 
 
 def _enlarged(spectrum: Array, shape: tuple[int, ...]) -> Array:
     """A spectrum at more frequencies, linearly in between."""
     places = [np.arange(side) * old / side for side, old in zip(shape, spectrum.shape, strict=True)]
     return np.asarray(map_coordinates(spectrum, np.meshgrid(*places, indexing="ij"), order=1, mode="grid-wrap"))
-
-
-def _lag_window_spectrum(residual: Array) -> Array:
-    """Its power spectrum by Blackman and Tukey: of its covariance, which fades out with the distance (Parzen)."""
-    reach = int(LAGS * min(residual.shape))
-    grid = tuple(side + reach for side in residual.shape)
-    covariance = np.fft.ifft2(np.abs(np.fft.fft2(residual, grid)) ** 2).real / residual.size
-    fading = [_parzen(np.abs(np.fft.fftfreq(side) * side) / reach) for side in grid]
-    return np.asarray(np.fft.fft2(covariance * np.outer(*fading)).real.clip(0))
-
-
-def _parzen(distance: Array) -> Array:
-    """Parzen's window: 1 at 0, 0 from 1 on. Its own spectrum is nowhere negative."""
-    near = 1 - 6 * distance**2 * (1 - distance)
-    return np.where(distance < 0.5, near, 2 * (1 - distance).clip(0) ** 3)
