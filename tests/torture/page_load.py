@@ -261,9 +261,9 @@ def crowd(run: Run) -> None:
 
         process, minutes = psutil.Process(server.pid), MINUTES * run.repetitions
         asyncio.run(_busy(run, address, minutes / 4))
-        before = _settled(run, process, scratch)
+        before = _settled(run, process, scratch, address)
         asyncio.run(_busy(run, address, minutes))
-        after = _settled(run, process, scratch)
+        after = _settled(run, process, scratch, address)
         for what, noise in NOISE_OF.items():
             run.hold(after[what] <= before[what] + noise, f"{what} grew from {before[what]:,} to {after[what]:,}")
             run.count(f"{what} afterwards", after[what])
@@ -271,7 +271,7 @@ def crowd(run: Run) -> None:
         run.hold(server.poll() is None, f"the server ended with {server.poll()}")
 
 
-def _settled(run: Run, process: Any, scratch: Path) -> dict[str, int]:
+def _settled(run: Run, process: Any, scratch: Path, address: str) -> dict[str, int]:
     """What the server has once everyone is gone."""
     from cosparse.studio.leftovers import LOCK
 
@@ -282,6 +282,10 @@ def _settled(run: Run, process: Any, scratch: Path) -> dict[str, int]:
             break
         time.sleep(1)
     run.hold(not had, f"{had} files are still there {SETTLED:.0f} s after everyone had gone")
+    # Threads that wait for work are let go by the next who asks for one, once they have waited for ten seconds.
+    time.sleep(12)
+    for _ in range(3):
+        _status(run, "a part", _sent(address, _request("/studio/none.css", f"Cookie: cosparse={TOKEN}")), (404,))
     time.sleep(5)
     threads, memory = process.num_threads(), process.memory_info().rss
     return {"threads": threads, "files": len(os.listdir(f"/proc/{process.pid}/fd")), "bytes": memory}
