@@ -151,7 +151,7 @@ def test_files_go_when_the_page_closes(browse, server, picture_file, photograph)
     until(lambda: token not in server.visitors._all, "forgetting the visitor")
     assert not session.folder.exists()
     assert session.source is None
-    until(lambda: not list(server.visitors.folder.iterdir()), "an empty folder")
+    until(lambda: not any(path.is_file() for path in server.visitors.folder.rglob("*")), "a folder without files")
 
 
 PATHS = [

@@ -94,6 +94,7 @@ class Visit:
         if answer.status_code != 200:
             raise Refusal(said(answer))
         found: list[Any] = answer.json()["data"]
+        must_not_refuse(found)
         return found
 
     async def queued(self, event: str, data: list[Any], until: float = float("inf")) -> str:
@@ -117,14 +118,13 @@ class Visit:
                 if told["msg"] == "process_starts":
                     self.begun = time.monotonic()
                 if told["msg"] == "process_completed":
-                    if words := re.findall(r'class="problem" role="alert">([^<]*)<', str(told["output"].get("data"))):
-                        raise Refusal(words[0])
+                    must_not_refuse(told["output"].get("data"))
                     return "\n".join(heard)
         raise AssertionError(f"the stream ended without an answer to {event}: {heard[-1:]}")
 
     async def load(self, name: str, content: bytes) -> str:
         """Bring a picture; returns what was told of it."""
-        return await self.queued("load", self.layout.data("load", (await self.upload(name, content),)))
+        return str(await self.at_once("load", self.layout.data("load", (await self.upload(name, content),))))
 
     async def ticket(self) -> str:
         """Ask for a place for a repair."""
@@ -156,6 +156,12 @@ def said(answer: httpx.Response) -> str:
     if answer.status_code >= 500 and answer.status_code != 503:
         raise AssertionError(f"{answer.request.method} {answer.request.url}: {answer.status_code} {answer.text[:200]}")
     return f"{answer.status_code} {answer.text[:200]}"
+
+
+def must_not_refuse(shown: Any) -> None:
+    """Raise what the page says is wrong, if it does."""
+    if words := re.findall(r'class="problem" role="alert">([^<]*)<', str(shown)):
+        raise Refusal(words[0])
 
 
 def picture(level: int, side: int, rng: np.random.Generator) -> bytes:

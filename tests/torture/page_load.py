@@ -12,7 +12,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,11 +237,17 @@ def _served(run: Run) -> Iterator[tuple[str, subprocess.Popen[str], Path]]:
     run.hold(left == [foreign], f"left behind: {left}")
 
 
+def _run_aside(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a thread of its own: in a session of browser tests, Playwright's loop has this one."""
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(asyncio.run, work).result()
+
+
 @promise.part()
 def visitor(run: Run) -> None:
     """A single client of the crowd brings a bomb, cancels, and gets its own picture repaired."""
     with _served(run) as (address, _, _):
-        asyncio.run(_visited(run, address))
+        _run_aside(_visited(run, address))
 
 
 async def _visited(run: Run, address: str) -> None:
@@ -260,9 +267,9 @@ def crowd(run: Run) -> None:
         import psutil
 
         process, minutes = psutil.Process(server.pid), MINUTES * run.repetitions
-        asyncio.run(_busy(run, address, minutes / 4))
+        _run_aside(_busy(run, address, minutes / 4))
         before = _settled(run, process, scratch, address)
-        asyncio.run(_busy(run, address, minutes))
+        _run_aside(_busy(run, address, minutes))
         after = _settled(run, process, scratch, address)
         for what, noise in NOISE_OF.items():
             run.hold(after[what] <= before[what] + noise, f"{what} grew from {before[what]:,} to {after[what]:,}")

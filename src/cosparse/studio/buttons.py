@@ -77,8 +77,8 @@ class RunButtons:
         begin.__name__ = work.__name__
         for event, prepare in ((self.go.click, lambda session: None), *also):
             entering = partial(enter, prepare)
-            pressed = self.studio.on(status, event, entering, [], [self.ticket, self.go, self.stop], AT_ONCE)
+            pressed = self.studio.on(status, event, entering, [], [self.ticket, self.go, self.stop], brief=True)
             waited = pressed.then(entered, [self.ticket], None, **AT_ONCE)
             worked = waited.success(begin, [self.ticket, *inputs], [status, *outputs], js=js, **WORK)
             worked.then(ready, None, [self.go, self.stop], **AT_ONCE)  # also when the run failed
-        self.studio.on(status, self.stop.click, cancel, [self.ticket], [self.stop], AT_ONCE)
+        self.studio.on(status, self.stop.click, cancel, [self.ticket], [self.stop], brief=True)

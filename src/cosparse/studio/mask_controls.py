@@ -13,7 +13,7 @@ from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import page_pictures, scene, scratches
 from cosparse.studio.limits import Refused
 from cosparse.studio.page_pictures import Mask, Source, must_agree, open_mask
-from cosparse.studio.parts import LIGHT, Parts, Studio, Update, drop_box, news
+from cosparse.studio.parts import Parts, Studio, Update, drop_box, news
 from cosparse.studio.session import Session
 from cosparse.studio.stage import Stage
 
@@ -70,8 +70,7 @@ class MaskControls:
         self.stage = stage
         on(self.drop.upload, self.load, [self.drop, task], [stage.picture])
         on(self.find.click, self.propose, [self.faint, task], [stage.picture])
-        sending = {**LIGHT, "js": SEND}
-        pressed = on(self.save.click, self.publish, [self.key], [self.saved], sending)
+        pressed = on(self.save.click, self.publish, [self.key], [self.saved], js=SEND)
         pressed.then(None, [self.saved], None, js="(address) => { cosparse.save(address, 'mask.png'); }")
 
     def options(self, fill: str, seed: int) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from typing import Any
@@ -21,9 +22,10 @@ Update = dict[Any, Any]  # what a handler answers with, by part of the page
 Handler = Callable[..., Update]
 Parts = list[Any]
 Options = dict[str, Any]
-# One long run at a time, on all cores; short questions never wait behind it.
+# One long run at a time, on all cores, in Gradio's queue; short questions never wait behind it. They do not go through
+# the queue, whose answers come by a stream that the server ends with the last answer: a question that is under way to
+# it at that moment would never be answered.
 WORK: Options = {"concurrency_limit": 1, "concurrency_id": "work", "show_progress": "hidden"}
-LIGHT: Options = {"concurrency_limit": 4, "concurrency_id": "light", "show_progress": "hidden"}
 AT_ONCE: Options = {"queue": False, "show_progress": "hidden"}
 
 
@@ -33,6 +35,7 @@ class Studio:
 
     visitors: Visitors
     limits: Limits
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))  # for questions that need a while
 
     def session(self, request: gr.Request) -> Session:
         """Of the page that asks; the guard has seen to it that the visitor is known."""
@@ -46,22 +49,38 @@ class Studio:
             raise Refused("No file arrived; please choose it again.")
         return [self.visitors.take(session.visitor, key) for key in wanted[: self.limits.waiting_files]]
 
-    def on(self, status: Any, event: Any, handler: Handler, inputs: Parts, outputs: Parts, how: Options = LIGHT) -> Any:
+    def on(
+        self,
+        status: Any,
+        event: Any,
+        handler: Handler,
+        inputs: Parts,
+        outputs: Parts,
+        *,
+        brief: bool = False,
+        js: str | None = None,
+    ) -> Any:
         """Answer an event by `handler`, which gets the page's session and the inputs. Failures appear as the status.
 
-        What is queued is answered one after the other for each page, so that no answer shows what was before the last.
+        A few are answered at a time, and for each page one after the other, so that no answer shows what was before
+        the last. What is `brief` does not wait. The browser first runs `js` on the inputs.
         """
 
         def answer(request: gr.Request, *values: Any) -> Update:
             try:
                 session = self.session(request)
-                with session.turn if how.get("queue", True) else nullcontext():
+                with nullcontext() if brief else session.turn:
                     return handler(session, *values)
             except Exception as error:
                 return {status: problem(error)}
 
-        answer.__name__ = getattr(handler, "__name__", "answer")  # what Gradio calls it
-        return event(answer, inputs, [status, *outputs], **how)
+        async def wait(request: gr.Request, *values: Any) -> Update:
+            async with self.places:
+                return await asyncio.to_thread(answer, request, *values)
+
+        asked = answer if brief else wait
+        asked.__name__ = getattr(handler, "__name__", "answer")  # what Gradio calls it
+        return event(asked, inputs, [status, *outputs], js=js, **AT_ONCE)
 
 
 def scripted(template: str, call: str, *, value: str | None = "", **options: Any) -> Any:

@@ -25,7 +25,6 @@ from cosparse.studio.noise_controls import NoiseControls
 from cosparse.studio.page_pictures import EXAMPLES, Source, example, open_picture
 from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
 from cosparse.studio.parts import (
-    AT_ONCE,
     Parts,
     Studio,
     Update,
@@ -158,8 +157,9 @@ class RepairTab:
         """Let a page that is loaded again find what it held; the browser keeps the claim to it, in this tab only."""
         shown = [*self._picture, *self._groups, self.batch.box, self.batch.list, self.batch.report]
         outputs = [*shown, *self._job_controls, self.claim]
-        how = {**AT_ONCE, "js": "() => [sessionStorage.getItem(`cosparse ${location.pathname}`) ?? '']"}
-        loaded = self.studio.on(self.status, page.load, self.resume, [self.claim], list(dict.fromkeys(outputs)), how)
+        kept = "() => [sessionStorage.getItem(`cosparse ${location.pathname}`) ?? '']"
+        shown = list(dict.fromkeys(outputs))
+        loaded = self.studio.on(self.status, page.load, self.resume, [self.claim], shown, brief=True, js=kept)
         keep = "(claim) => { sessionStorage.setItem(`cosparse ${location.pathname}`, claim); }"
         loaded.then(None, [self.claim], None, js=keep)
 

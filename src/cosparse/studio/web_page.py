@@ -69,6 +69,7 @@ def build(studio: Studio) -> Any:
             LearnTab(studio, repair.operator, inside.operator, tabs)
         repair.connect_reload(page)
         page.unload(lambda: None)  # makes the browser keep a connection, by which the guard sees when it closes
-    # Runs have a limit of their own, which says so. This one must leave room for the short questions of every page.
+    # Runs have a limit of their own, which says so. This one leaves room for those that were cancelled as they waited:
+    # they stay until their turn comes.
     page.queue(max_size=studio.limits.queue + 4 * studio.limits.pages, api_open=False)
     return page
