@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import socket
 import subprocess
 import threading
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -23,6 +25,13 @@ promise = Promise(7, "The cluster under faults: the same bytes, or a clear end f
 SIDE, TILE = 448, 96
 WAIT = 300.0  # seconds for a cluster, only to fail instead of hanging
 SOAK = 120.0  # minutes
+FORGETFUL = {  # Dask's own diary of what it did, which would hide what ours leaves behind
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__DIAGNOSTICS__COMPUTATIONS__MAX_HISTORY": "1",
+    "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "100",
+    "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__LOG_LENGTH": "100",
+}
 MAY_GROW = 60_000_000  # bytes of a worker or the scheduler, beyond what it had after the first rounds
 # What a run that was disturbed may end with; each says what to do.
 CLEAR = (ConnectionError, RuntimeError, OSError)
@@ -144,12 +153,13 @@ def soak(run: Run) -> None:
         write_image(
             run.folder / f"in-{number}.png", np.asarray(source[:64, number * 40 : number * 40 + 64]).astype(np.uint8)
         )
-    with _cluster(run.folder / "soak", 2) as processes, processes.wait() as client:
+    with _cluster(run.folder / "soak", 2, **FORGETFUL) as processes, processes.wait() as client:
         rounds = 0
         while time.monotonic() < end or rounds < 4:
             target = run.folder / f"soak-{rounds}.zarr"
             _repaired(source, target, client)
             run.hold(_same(target, expected), f"round {rounds} gave other bytes")
+            shutil.rmtree(target)
             files = [(run.folder / f"in-{i}.png", run.folder / f"out-{rounds}-{i}.png") for i in range(6)]
             report = cluster.repair_files("denoise", files, client=client, sigma=10, quality="fast")
             run.hold(report.done == 6, f"files failed: {report.errors}")
@@ -157,6 +167,8 @@ def soak(run: Run) -> None:
                 done.unlink()
             rounds += 1
             run.count("rounds")
+            client.run_on_scheduler(_forget_groups)
+            client.run(_forget_keys)
             now = {one.pid: psutil.Process(one.pid).memory_info().rss for one in processes.processes}
             first = now if rounds == 3 else first
             for pid, size in now.items():
@@ -193,6 +205,20 @@ def _repaired(source: Any, target: Path, client: Any, tell: Callable[[int], None
         callback=None if tell is None else lambda done, total: tell(done),
     )  # fmt: skip
     return report.resumed
+
+
+def _forget_keys() -> None:
+    """Empties a cache that Dask fills with the last 100,000 keys."""
+    import dask.utils
+
+    dask.utils.key_split.cache_clear()
+
+
+def _forget_groups(dask_scheduler: Any) -> None:
+    """Empties the list of groups of keys that Dask's scheduler keeps for good."""
+    _forget_keys()
+    for span in dask_scheduler.extensions["spans"].spans.values():
+        span.groups.clear()
 
 
 def _same(target: Path, expected: np.ndarray) -> bool:
@@ -247,8 +273,8 @@ def _disturbed(
 
 
 @contextlib.contextmanager
-def _cluster(folder: Path, workers: int, local: Path | None = None) -> Iterator[Any]:
-    """A scheduler and workers, processes of their own on loopback."""
+def _cluster(folder: Path, workers: int, local: Path | None = None, **settings: str) -> Iterator[Any]:
+    """A scheduler and workers, processes of their own on loopback, with settings of Dask's as it reads them."""
     try:
         import distributed  # noqa: F401
     except ImportError:
@@ -258,23 +284,19 @@ def _cluster(folder: Path, workers: int, local: Path | None = None) -> Iterator[
     while folder.exists():  # another cluster of that name was here
         folder = folder.with_name(folder.name + "-")
     folder.mkdir(parents=True)
-    before = os.environ.get("DASK_TEMPORARY_DIRECTORY")
-    os.environ["DASK_TEMPORARY_DIRECTORY"] = str(local or folder)
-    processes = Processes(folder)
-    try:
-        for _ in range(workers):
-            processes.worker()
-        end = time.monotonic() + WAIT
-        while not processes.file.exists():
-            if time.monotonic() > end:
-                raise Impossible("no scheduler came up")
-            time.sleep(0.1)
-        yield processes
-    finally:
-        processes.end()
-        os.environ.pop("DASK_TEMPORARY_DIRECTORY") if before is None else os.environ.update(
-            DASK_TEMPORARY_DIRECTORY=before
-        )
+    with patch.dict(os.environ, {"DASK_TEMPORARY_DIRECTORY": str(local or folder), **settings}):
+        processes = Processes(folder)
+        try:
+            for _ in range(workers):
+                processes.worker()
+            end = time.monotonic() + WAIT
+            while not processes.file.exists():
+                if time.monotonic() > end:
+                    raise Impossible("no scheduler came up")
+                time.sleep(0.1)
+            yield processes
+        finally:
+            processes.end()
 
 
 def _worker(processes: Any, address: str) -> None:
