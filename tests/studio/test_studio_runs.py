@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import httpx
 import numpy as np
 import pytest
 from serving import LIMITS, PATIENCE, running
@@ -16,11 +19,13 @@ from cosparse.io.picture import Picture
 from cosparse.noise import Gaussian
 from cosparse.reconstruction.tasks import TASKS
 from cosparse.studio import repair_job
+from cosparse.studio.guard import Guard
 from cosparse.studio.limits import Limits, Refused
 from cosparse.studio.log import logging_to
 from cosparse.studio.page_pictures import Source
 from cosparse.studio.page_tasks import PAGE_TASKS, Blur, Job
 from cosparse.studio.parts import sentence
+from cosparse.studio.place import Place
 from cosparse.studio.repair_tab import RepairTab
 from cosparse.studio.session import Session, Visitors
 
@@ -206,3 +211,40 @@ def test_a_raised_limit_lets_one_such_upload_wait(tmp_path):
     large = Limits(upload_bytes=1_000_000_000)
     assert Visitors(tmp_path, large).room("someone") == 1_000_000_000
     assert Visitors(tmp_path, Limits()).room("someone") == 100_000_000
+
+
+def test_a_page_is_answered_in_the_order_of_its_questions_and_waits_for_no_other(tmp_path):
+    told = []
+
+    async def ask_thrice() -> None:
+        last_asked = asyncio.Event()
+
+        async def app(scope, receive, send) -> None:
+            number = (await receive())["body"][-2:-1]
+            told.append(b"asked " + number)
+            if number == b"1":
+                await last_asked.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": number})
+            told.append(b"answered " + number)
+            if number == b"3":
+                last_asked.set()
+
+        transport = httpx.ASGITransport(Guard(app, Visitors(tmp_path, LIMITS), "c", None, Place()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here", cookies={"c": "t" * 43}) as http:
+            events = [{"session_hash": page, "n": n} for n, page in enumerate(("mine", "mine", "other"), 1)]
+            await asyncio.gather(*(http.post("/gradio_api/run/predict", json=one) for one in events))
+
+    with ThreadPoolExecutor(1) as aside:  # the browser of other tests has a loop in this thread
+        aside.submit(asyncio.run, ask_thrice()).result()
+    assert told == [b"asked 1", b"asked 3", b"answered 3", b"answered 1", b"asked 2", b"answered 2"]
+
+
+def test_a_task_chosen_while_a_picture_opens_is_the_one_that_is_shown(browse):
+    page = browse()
+    page.get_by_role("button", name="Example: A cat").click()
+    page.locator("#stage .note", has_text="chelsea").wait_for()
+    page.get_by_role("button", name="Example: A cup of coffee").click()
+    choose(page, "Inpaint")
+    page.locator("#stage .note", has_text="coffee").wait_for()
+    page.get_by_role("button", name="Eraser").wait_for()

@@ -11,6 +11,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -22,7 +23,7 @@ from cosparse.studio.key import Key
 from cosparse.studio.limits import Refused
 from cosparse.studio.log import noted
 from cosparse.studio.place import Place
-from cosparse.studio.session import Visitors
+from cosparse.studio.session import Session, Visitors
 
 # The same for everyone: the page itself and what it is made of.
 PUBLIC = re.compile(
@@ -115,9 +116,11 @@ class Guard:
             return await refuse(403, "open the page itself first")
         scope["visitor"] = token
         answer, receive = self._sealed(send, None), self._ended(receive)
+        turn: AbstractAsyncContextManager[None] = nullcontext()
         try:
             if POSTS.fullmatch(path):
-                receive = await self._event(token, receive)
+                session, receive = await self._event(token, receive)
+                turn = session.turn
             elif STREAM.fullmatch(path):
                 self.visitors.session(token, asked.query_params.get("session_hash", ""))
             elif found := HEARTBEAT.fullmatch(path):
@@ -128,15 +131,16 @@ class Guard:
             return await refuse(503, str(error))
         except ValueError as error:
             return await refuse(400, str(error))
-        await self.app(scope, receive, answer)
+        async with turn:  # a page's answers leave in the order of its questions, or one would undo what came after it
+            await self.app(scope, receive, answer)
 
     def _own(self, headers: Mapping[str, str]) -> bool:
         """Whether the page itself asks, not another site, whose scripts can set none of these headers unasked."""
         named = (_host(headers.get(header, "").split(",")[0]) for header in ("host", "x-forwarded-host"))
         return _host(headers.get("origin", "")) in ("", *named, self.name)
 
-    async def _event(self, token: str, receive: Receive) -> Receive:
-        """Read an event, check whose it is, and hand it on."""
+    async def _event(self, token: str, receive: Receive) -> tuple[Session, Receive]:
+        """Read an event and check whose it is; returns the page's session and what hands the event on."""
         body, more = b"", True
         while more:
             message = await receive()
@@ -152,13 +156,13 @@ class Guard:
             raise ValueError("the event does not say which page it comes from")
         if names_a_file:
             raise PermissionError("events carry no files")
-        self.visitors.session(token, event["session_hash"])
+        session = self.visitors.session(token, event["session_hash"])
         replayed: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
             return next(replayed, None) or await receive()
 
-        return replay
+        return session, replay
 
     async def _heartbeat(self, token: str, page: str, scope: Scope, receive: Receive, send: Send) -> None:
         """A page is open for as long as this connection."""

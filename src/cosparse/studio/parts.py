@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -62,15 +61,13 @@ class Studio:
     ) -> Any:
         """Answer an event by `handler`, which gets the page's session and the inputs. Failures appear as the status.
 
-        A few are answered at a time, and for each page one after the other, so that no answer shows what was before
-        the last. What is `brief` does not wait. The browser first runs `js` on the inputs.
+        A few are answered at a time, those of a page in the order in which they were asked (see `Guard`). What is
+        `brief` does not wait for other pages. The browser first runs `js` on the inputs.
         """
 
         def answer(request: gr.Request, *values: Any) -> Update:
             try:
-                session = self.session(request)
-                with nullcontext() if brief else session.turn:
-                    return handler(session, *values)
+                return handler(self.session(request), *values)
             except Exception as error:
                 return {status: problem(error)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import secrets
 import shutil
@@ -67,7 +68,7 @@ class Session:
     open: int = 0
     closed: bool = False
     seen: float = field(default_factory=time.monotonic)
-    turn: threading.Lock = field(default_factory=threading.Lock)  # held by what answers an event of this page
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # held while an event of this page is answered
     claim: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # by which a reloaded page asks for all this
     _files: dict[str, list[tuple[str, File]]] = field(default_factory=dict)
 
