@@ -32,6 +32,7 @@ FORGETFUL = {  # Dask's own diary of what it did, which would hide what ours lea
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "100",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__LOG_LENGTH": "100",
 }
+SPANS = 20
 MAY_GROW = 60_000_000  # bytes of a worker or the scheduler, beyond what it had after the first rounds
 # What a run that was disturbed may end with; each says what to do.
 CLEAR = (ConnectionError, RuntimeError, OSError)
@@ -167,7 +168,7 @@ def soak(run: Run) -> None:
                 done.unlink()
             rounds += 1
             run.count("rounds")
-            client.run_on_scheduler(_forget_groups)
+            client.run_on_scheduler(_forget_spans)
             client.run(_forget_keys)
             now = {one.pid: psutil.Process(one.pid).memory_info().rss for one in processes.processes}
             first = now if rounds == 3 else first
@@ -214,10 +215,15 @@ def _forget_keys() -> None:
     dask.utils.key_split.cache_clear()
 
 
-def _forget_groups(dask_scheduler: Any) -> None:
-    """Empties the list of groups of keys that Dask's scheduler keeps for good."""
+def _forget_spans(dask_scheduler: Any) -> None:
+    """Takes from Dask's scheduler what it keeps for good: a span for each computation, with all groups of its keys."""
     _forget_keys()
-    for span in dask_scheduler.extensions["spans"].spans.values():
+    kept = dask_scheduler.extensions["spans"]
+    for old in list(kept.spans)[:-SPANS]:  # the workers still tell of the last ones
+        del kept.spans[old]
+    for listed in (kept.root_spans, *kept.spans_search_by_name.values(), *kept.spans_search_by_tag.values()):
+        del listed[:-SPANS]
+    for span in kept.spans.values():
         span.groups.clear()
 
 
