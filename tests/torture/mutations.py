@@ -147,7 +147,7 @@ def _jpeg(data: bytes, rng: Rng) -> bytes:
         return changed(data, rng)
     which = int(rng.integers(len(segments)))
     marker, body = segments[which]
-    frames = [place for place, (kind, _) in enumerate(segments) if kind in (0xC0, 0xC1, 0xC2)]
+    frames = [place for place, (kind, head) in enumerate(segments) if kind in (0xC0, 0xC1, 0xC2) and len(head) > 5]
     match int(rng.integers(7)):
         case 0 | 1 if frames:  # size, number of components, their samples and tables
             kind, head = segments[frames[0]]
@@ -329,13 +329,14 @@ def damage_store(store: Path, rng: Rng) -> None:
     """One file of a store, or two: its descriptions more often than its chunks; some are lost, some compressed anew."""
     files = sorted(path for path in store.rglob("*") if path.is_file())
     described = [path for path in files if path.name in ("zarr.json", ".zarray", ".zattrs", ".zgroup")]
+    other = described[0].read_bytes()
     for _ in range(1 + int(rng.integers(2))):
         some = described if rng.random() < 0.6 else files
         path = some[int(rng.integers(len(some)))]
         if not path.exists() or rng.random() < 0.05:
             path.unlink(missing_ok=True)
         elif path in described:
-            path.write_bytes(mutated("json", path.read_bytes(), described[0].read_bytes(), rng))
+            path.write_bytes(mutated("json", path.read_bytes(), other, rng))
         elif rng.random() < 0.2:
             path.write_bytes(gzip.compress(changed(bytes(64), rng)))
         else:
