@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,8 +67,16 @@ def test_the_prior_in_another_solver(noisy):
 def test_a_large_image_takes_nine_planes_of_memory(noisy):
     """Itself, its data and start, and what the loop cannot do without: arrays are let go as soon as they can be."""
     large = np.tile(noisy, (32, 36))[:1024, :1024]
+    cosparse.denoise(noisy, 20, data_range=255, quality="fast", grouping=False)  # compiling takes memory of its own
     tracemalloc.start()
     cosparse.denoise(large, 20, data_range=255, quality="fast", grouping=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 9 * large.nbytes
+
+
+def test_an_operator_that_leads_out_of_all_numbers_is_refused_by_name(noisy):
+    shipped = cosparse.load_operator("staged")
+    wild = {name: replace(steps, own=np.full_like(steps.own, 1e30)) for name, steps in shipped.steps.items()}
+    with pytest.raises(ValueError, match="^operator: .*range of numbers"):
+        cosparse.denoise(noisy, 25, data_range=255, operator=replace(shipped, steps=wild))

@@ -32,11 +32,11 @@ def main() -> int:
                 return 1
             share = "short" if asked.short else f"{asked.repetitions:g}"
             rows += [[str(part), what, str(number), share, today] for what, number in counts.items()]
+            if asked.record:  # at once: a part that breaks later, hours later, must not take these with it
+                record(Path(asked.record), rows)
     if not rows:
         print("no such promise or part; --list names them", file=sys.stderr)
         return 2
-    if asked.record:
-        record(Path(asked.record), rows)
     print("\nall promises that were tried hold")
     return 0
 

@@ -167,13 +167,20 @@ def minimise(
 
             result = descend(energy, space, image, settings, callback=report)
             image = result.point
-            if not math.isfinite(float(image.sum(dtype=float))):
-                raise FloatingPointError("the reconstruction left the range of numbers")
+            check_finite(float(image.sum(dtype=float)))
             done += result.iterations
             results.append(result)
             if watch.stopped:
                 break
     return results
+
+
+def check_finite(total: float) -> None:
+    """Refuse an operator that leads out of the range of numbers; `total` is the sum of the image it led to."""
+    if not math.isfinite(total):
+        raise ValueError(
+            "operator: with it the image leaves the range of numbers; its file may be damaged, take another operator"
+        )
 
 
 def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
@@ -207,8 +214,7 @@ def take_trained_steps(problem: Problem, watch: Watch) -> Solution:
                 image = problem.within.nearest(image, TABLE["deblock"]["middle"])
             taken += 1
             watch.iteration(taken, count, math.nan, image, 0, math.nan)
-    if not math.isfinite(float(image.sum(dtype=float))):
-        raise FloatingPointError("the reconstruction left the range of numbers")
+    check_finite(float(image.sum(dtype=float)))
     stop = Stop.CALLBACK if watch.stopped else Stop.ITERATIONS
     return Solution(image, math.nan, stop, taken, taken, math.nan, math.nan, (), None)
 

@@ -15,6 +15,7 @@ from cosparse.interop.torch.tensor_spaces import TensorSpace
 from cosparse.operator import AnalysisOperator
 from cosparse.optimize import Result, Settings, State, conjugate_gradient
 from cosparse.reconstruction.bounds import Pair
+from cosparse.reconstruction.engine import check_finite
 from cosparse.reconstruction.stages import Stage, first_step
 from cosparse.reconstruction.watch import Watch
 
@@ -101,8 +102,7 @@ def minimise(
         results.append(result)
         if watch.stopped:
             break
-    if not math.isfinite(float(image.sum())):
-        raise FloatingPointError("the reconstruction left the range of numbers")
+    check_finite(float(image.sum()))
     return results, energy
 
 
