@@ -12,7 +12,7 @@ from scipy.ndimage import zoom
 from skimage import data
 
 import cosparse
-from cosparse import Gaussian, Map, PoissonGaussian, estimate_noise, estimate_sigma
+from cosparse import Correlated, Gaussian, Map, PoissonGaussian, denoise, estimate_noise, estimate_sigma, psnr
 from cosparse.reconstruction.estimation import blocks_noise
 from cosparse.reconstruction.flat_blocks import mosaic
 
@@ -60,11 +60,26 @@ def test_noise_of_colours_that_jpeg_has_taken():
 
 
 def test_noise_that_was_enlarged():
-    """Hardly any of it is at the finest scale; white noise of its level at low frequencies removes it."""
+    """Hardly any of it is at the finest scale. Neighbours share it, and as one level it is that of low frequencies."""
     small = np.random.default_rng(0).standard_normal((129, 129))
     large = zoom(small, 2, order=1)[:256, :256]
-    found = estimate_noise(data.camera()[:256, 100:356] + 13 * large / large.std(), data_range=255)
-    assert 18 < found.sigma < 32
+    clean = data.camera()[:256, 100:356]
+    noisy = clean + 13 * large / large.std()
+    found = estimate_noise(noisy, data_range=255)
+    assert isinstance(found, Correlated) and found.sigma == pytest.approx(13, rel=0.15)
+    as_white = estimate_noise(noisy, "gaussian", data_range=255)
+    assert isinstance(as_white, Gaussian) and 18 < as_white.sigma < 32
+    by_both = (denoise(noisy, noise=one, data_range=255, quality="fast") for one in (None, as_white))
+    smooth, white = (psnr(clean, result, data_range=255) for result in by_both)
+    assert smooth > white + 1
+
+
+def test_channels_have_spectra_of_their_own_noise():
+    """Their mean has less, if it is not shared."""
+    streaks = Correlated(9.0, kernel=np.ones((1, 5)))
+    planes = np.stack([streaks.sample(PLAIN, seed) for seed in range(3)], axis=-1)
+    found = estimate_noise(planes, "correlated", channel_axis=-1, data_range=255)
+    assert found.sigma == pytest.approx(estimate_noise(planes[..., 0], "correlated", data_range=255).sigma, rel=0.15)
 
 
 @pytest.mark.slow

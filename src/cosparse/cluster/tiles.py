@@ -81,6 +81,8 @@ class Assignment:
             level = largest_level(stated.scaled(1 / unit)) * unit
         elif TASKS[self.task].estimates_noise and level is None:
             estimated = noise("auto" if self.task == "denoise" else "gaussian")
+            if isinstance(estimated, Correlated):  # how far tiles overlap was settled before it was found
+                estimated = noise("gaussian")
             found["sigma"] = level = typical_level(estimated.scaled(1 / unit)) * unit
             if isinstance(estimated, PoissonGaussian):
                 found["photons"] = {name: getattr(estimated, name) for name in ("gain", "read", "offset")}

@@ -25,6 +25,7 @@ from cosparse.reconstruction.flat_blocks import (
 )
 from cosparse.reconstruction.photons import VarianceLine, fit_line, rises
 from cosparse.reconstruction.planes import GAINS, OPPONENT, Caller, Plane, open_image
+from cosparse.reconstruction.smooth_noise import smooth_noise
 from cosparse.reconstruction.textured_noise import WHITE, evidence_of
 
 Model = Literal["auto", "gaussian", "poisson-gaussian", "map", "correlated"]
@@ -36,7 +37,7 @@ CLASSES = 6  # of brightness, each with a noise of its own
 DIFFERENT = 1.5  # times the noise of all blocks together: from here on that of the classes counts
 COLOURED = 1.2  # times the noise of the finest band: from here on lower ones are taken to be noisier
 LEAST = 2.0  # of 255: less noise that depends on brightness is left in; shadings of clean pictures look like it
-SURE, COARSE = 5.0, 4.0  # errors of the lowest band below which its noise is still so much of 255; else it is left in
+SURELY = ((5.0, 4.0), (3.0, 6.0))  # errors of the lowest band below which its noise is still so much of 255, else left
 LOWER = 0.9  # times the noise of flat blocks: if textures explain the blocks with less, it was texture
 CLEAN = 1.5  # of 255: so little noise is not looked at twice
 STRONGER = 1.2  # times its strongest band: the white noise that removes coloured noise best, on training photographs
@@ -67,7 +68,8 @@ def estimate_noise(
     model : {"auto", "gaussian", "poisson-gaussian", "map", "correlated"}
         What kind of noise to look for. "gaussian" finds one level: where noise is stronger at low frequencies than at
         high ones, as in JPEGs of cameras and in pictures that were resized, the level of white noise that
-        :func:`denoise` removes it best by. "auto": photon noise if variances grow with brightness, else one level.
+        :func:`denoise` removes it best by. "auto": smooth noise (:class:`Correlated`) if neighbours surely share it,
+        photon noise if variances grow with brightness, else one level.
     channel_axis : int, optional
         The axis of the channels, if there is one.
     data_range : float, optional
@@ -119,8 +121,10 @@ def page_noise(page: NDArray[np.float32], model: Model = "auto") -> Noise:
     if model == "correlated":
         from cosparse.reconstruction.spectrum import estimate_correlated
 
+        channels = 1 if page.ndim == 2 else page.shape[-1]
         grey: Plane = page if page.ndim == 2 else np.ascontiguousarray(page.mean(axis=-1))
-        correlated: Noise = estimate_correlated(grey)
+        # Channels have noise of their own, of which their mean has less.
+        correlated: Noise = estimate_correlated(grey).scaled(float(np.sqrt(channels)))
         return correlated
     if not large_enough(page.shape):
         return mosaic_noise(page, model)
@@ -148,8 +152,10 @@ def mosaic_noise(
     colours = [blocks] if blocks.ndim == 3 else list(np.moveaxis(blocks, -1, 0))
     rgb = len(colours) == 3
     planes = [blocks @ (row / gain) for row, gain in zip(OPPONENT, GAINS, strict=True)] if rgb else colours
-    level, white = (compressed, False) if compressed is not None else _one_level(planes, rgb)
+    level, white, smooth = (compressed, False, None) if compressed is not None else _one_level(planes, rgb)
     level = Level(level.surely(), level.error) if changed else level
+    if model == "auto" and smooth is not None and not changed:
+        return smooth
     dark, bright = np.quantile(blocks.mean(axis=(1, 2)), (0.1, 0.9))
     enough = len(blocks) >= MANY and level.sigma > PHOTONS * (bright - dark)
     if model == "gaussian" or (model == "auto" and not (white and enough)):
@@ -190,21 +196,27 @@ def _by_brightness(brightness: Array, energies: Array) -> Level:
     return Level(float(least), float(np.mean([level.error for level in each])))
 
 
-def _one_level(planes: list[Array], rgb: bool) -> tuple[Level, bool]:
-    """The level of white noise that stands for that of the blocks of all planes, and whether it is white."""
+def _one_level(planes: list[Array], rgb: bool) -> tuple[Level, bool, Noise | None]:
+    """The level of white noise that stands for that of the blocks of all planes, and whether it is white.
+
+    If it surely is not, last what it is: white noise that was smoothed.
+    """
     levels = [_levels(coefficients(plane)) for plane in planes]
     together = [_together([plane[band] for plane in levels], rgb) for band in range(len(BANDS))]
     fine, low = together[-1], together[0]
     doubtful = low.surely() > COLOURED * fine.sigma
-    if doubtful and low.surely(SURE) > COARSE:
+    if doubtful and any(low.surely(errors) > least for errors, least in SURELY):
         strongest = max(together, key=Level.surely)
-        return Level(STRONGER * strongest.surely(), STRONGER * strongest.error), False
+        smooth, error = smooth_noise(together) or (None, 0.0)
+        if smooth is not None:
+            smooth = replace(smooth, confidence=_confidence(Level(smooth.sigma, error)))
+        return Level(STRONGER * strongest.surely(), STRONGER * strongest.error), False, smooth
     if not doubtful and fine.sigma <= CLEAN:
-        return fine, True
+        return fine, True, None
     # Texture only ever adds to what looks like noise: if less is enough with textures of photographs, it was texture.
     steps = np.ones((SIDE, SIDE))
     textured = _together([evidence_of(coefficients(plane), steps, WHITE).level for plane in planes], rgb)
-    return textured if doubtful or textured.sigma < LOWER * fine.sigma else fine, True
+    return textured if doubtful or textured.sigma < LOWER * fine.sigma else fine, True, None
 
 
 def _varies(found: NDArray[np.float32]) -> bool:

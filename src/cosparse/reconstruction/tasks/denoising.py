@@ -144,7 +144,10 @@ def request(
 ) -> Request:
     """What :func:`denoise` is asked for."""
     ask_memory("denoise", image, sigma, given)
-    request = _by_energy(Request.of(pose, image, sigma, given, model="auto").with_white_noise())
+    posed = Request.of(pose, image, sigma, given, model="auto")
+    smooth = next((asked.noise for asked in posed.asked if asked and isinstance(asked.noise, Correlated)), None)
+    ask_memory("denoise", image, sigma, {**given, "noise": smooth or given.get("noise")})  # what was found takes more
+    request = _by_energy(posed.with_white_noise())
     untouched = np.array([asked is None or asked.sigma == 0 for asked in request.asked])
 
     def finish(result: NDArray[Any]) -> NDArray[Any]:
