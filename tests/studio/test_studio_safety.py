@@ -144,13 +144,16 @@ def test_files_go_when_the_page_closes(browse, server, picture_file, photograph)
     page = browse()
     open_picture(page, picture_file("mine.png", photograph[:64, :64]))
     token = next(t for t in server.visitors._all if t in cookie_of(page))
-    (session,) = server.visitors._all[token].sessions.values()
+    ((name, session),) = server.visitors._all[token].sessions.items()
     assert list(session.folder.iterdir())
+    held = server.visitors.gone.args[0].state_holder.session_data  # Gradio's own
+    assert name in held
     page.request.post(f"{server.address}/upload", data=b"never read", headers={"x-name": "a.png"})
     page.close()
     until(lambda: token not in server.visitors._all, "forgetting the visitor")
     assert not session.folder.exists()
     assert session.source is None
+    assert name not in held
     until(lambda: not any(path.is_file() for path in server.visitors.folder.rglob("*")), "a folder without files")
 
 

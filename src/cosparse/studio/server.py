@@ -6,6 +6,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -50,6 +51,7 @@ def web_server(visitors: Visitors, *, host: str, port: int, place: Place, token:
         footer_links=[], run_history=False, enable_monitoring=False, mcp_server=False, pwa=False, theme=theme(),
         head=HEAD, root_path=f"{place.origin}{place.path}",
     )  # fmt: skip
+    visitors.gone = partial(_forget, page)
     # Cookies do not tell ports apart; another server on this machine must not overwrite ours.
     key = None if token is None else Key(token, port, place)
     guard: Any = Guard(app, visitors, f"cosparse-{port}", names(host, place), place, key)
@@ -58,6 +60,14 @@ def web_server(visitors: Visitors, *, host: str, port: int, place: Place, token:
         server_header=False, ws="none", limit_concurrency=visitors.limits.connections,
     )  # fmt: skip
     return Server(config)
+
+
+def _forget(page: gr.Blocks, name: str) -> None:
+    """Gradio keeps the parts of every page that was ever opened, 200 kB each, until there are ten thousand."""
+    held = page.state_holder
+    with held.lock:
+        held.session_data.pop(name, None)
+        held.time_last_used.pop(name, None)
 
 
 def _say(line: str) -> None:

@@ -215,6 +215,7 @@ class Visitors:
         self.folder, self.limits = folder, limits
         self._all: dict[str, Visitor] = {}
         self._arriving: dict[Path, tuple[str, int]] = {}  # uploads that are not whole: whose, and how many bytes so far
+        self.gone: Callable[[str], object] = lambda page: None  # told of every page whose session has ended
         self._lock = threading.RLock()
 
     def session(self, token: str, page: str) -> Session:
@@ -242,6 +243,7 @@ class Visitors:
                 if other is not session and secrets.compare_digest(other.claim.encode(), claim.encode()):
                     if not other.open:
                         session.inherit(own.pop(page))
+                        self.gone(page)
                     return bool(other.open)
             return False
 
@@ -325,6 +327,7 @@ class Visitors:
                 for page, session in list(visitor.sessions.items()):
                     if session.open == 0 and session.seen <= before:
                         visitor.sessions.pop(page).close()
+                        self.gone(page)
                 if not visitor.sessions and token != keep and visitor.uploaded <= before:
                     for file in visitor.inbox.values():
                         file.path.unlink(missing_ok=True)
