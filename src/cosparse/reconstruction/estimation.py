@@ -37,8 +37,7 @@ CLASSES = 6  # of brightness, each with a noise of its own
 DIFFERENT = 1.5  # times the noise of all blocks together: from here on that of the classes counts
 COLOURED = 1.2  # times the noise of the finest band: from here on lower ones are taken to be noisier
 LEAST = 2.0  # of 255: less noise that depends on brightness is left in; shadings of clean pictures look like it
-SURELY = ((5.0, 4.0), (3.0, 6.0))  # errors of the lowest band below which its noise is still so much of 255, else left;
-FALLING = 1.15  # or the second finest has surely so many times the noise of the finest, which is more than LEAST
+SURE, COARSE = 5.0, 4.0  # errors of the lowest band below which its noise is still so much of 255; else it is left in
 LOWER = 0.9  # times the noise of flat blocks: if textures explain the blocks with less, it was texture
 CLEAN = 1.5  # of 255: so little noise is not looked at twice
 STRONGER = 1.2  # times its strongest band: the white noise that removes coloured noise best, on training photographs
@@ -206,8 +205,7 @@ def _one_level(planes: list[Array], rgb: bool) -> tuple[Level, bool, Noise | Non
     together = [_together([plane[band] for plane in levels], rgb) for band in range(len(BANDS))]
     fine, low = together[-1], together[0]
     doubtful = low.surely() > COLOURED * fine.sigma
-    falls = fine.surely() > LEAST and together[-2].surely() > FALLING * fine.sigma
-    if doubtful and (falls or any(low.surely(errors) > least for errors, least in SURELY)):
+    if doubtful and low.surely(SURE) > COARSE:
         strongest = max(together, key=Level.surely)
         smooth, error = smooth_noise(together) or (None, 0.0)
         if smooth is not None:
