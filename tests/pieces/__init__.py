@@ -27,10 +27,10 @@ WHOLE = 60  # numbers: larger arrays are kept by so many of theirs, spread evenl
 # A minimisation of many iterations enlarges what rounding leaves open (docs/promises.md, section 8); a search that ends
 # at a tolerance may end elsewhere within it.
 Tolerance = tuple[float, float]
-STEPPED = (4e-7, 4e-7)
+STEPPED = (1e-6, 1e-6)
 CLOSE = (1e-5, 1e-5)
 NEAR = (1e-4, 1e-4)
-MINIMISED = (2e-4, 2e-6)
+MINIMISED = (3e-4, 1e-4)
 FITTED = (3e-3, 3e-3)
 
 Piece = Callable[[], Any]

@@ -12,7 +12,7 @@ from cosparse.reconstruction import filling, holes, joining, matching, scales
 from cosparse.reconstruction.planes import take_apart
 from cosparse.reconstruction.start import interpolate
 from cosparse.reconstruction.watch import Watch
-from pieces import MINIMISED, piece
+from pieces import MINIMISED, NEAR, piece
 from pieces.pictures import ASTRONAUT, CAMERA, noise
 
 # Whole numbers, so that sums of squares are exact and no tie is broken by rounding.
@@ -154,7 +154,7 @@ def most_alike() -> Any:
     return matching._most_like(scale, scale.centres[::3], trust, known, bias[sources[:, 0], sources[:, 1]])
 
 
-@piece()
+@piece(NEAR)
 def origins_begun() -> Any:
     """At the coarsest scale, and at the finer one from these."""
     fine, coarse = _scales()[:2]

@@ -137,7 +137,7 @@ def smoothed() -> Any:
     ]
 
 
-@piece()
+@piece(NEAR)
 def first_images() -> Any:
     """Of one plane, of three, of complex numbers, of a measurement that is nothing."""
     image = noise((30,), 9.0) + 90
@@ -159,10 +159,14 @@ def first_images() -> Any:
     ]
 
 
-@piece()
+def _gap(A: Any, dtype: Any = float) -> Any:
+    gap, left, right = dot_gap(A, np.random.default_rng(1), dtype)
+    return round(gap, 5), left, right  # what is left of it if there is none is rounding
+
+
+@piece(NEAR)
 def sizes() -> Any:
     """Of measurements, and how far an adjoint is off."""
-    rng = np.random.default_rng
     wrong = measurement.Measurement((6, 5), (6, 5), lambda s: s, lambda y: y * np.float32(1.01))
     real = measurement.Measurement(
         (6, 5), (6, 5), lambda s: s * np.complex64(1 + 2j), lambda y: (y * np.complex64(1 - 2j)).real
@@ -174,12 +178,7 @@ def sizes() -> Any:
     sensing = measurement.fourier_sampling(measurement.radial_mask((6, 5), 0.5))
     every = [WHOLE, wrong, real, sensing, *nearly]
     told = [checked_measurement(np.ones(20), WHOLE, Layout.of((6, 5), None), 1e-3)[1]]
-    return (
-        [size_of(A) for A in every],
-        [dot_gap(A, rng(1)) for A in every],
-        [dot_gap(A, rng(1), complex) for A in (sensing, WHOLE)],
-        told,
-    )
+    return ([size_of(A) for A in every], [_gap(A) for A in every], [_gap(A, complex) for A in (sensing, WHOLE)], told)
 
 
 @piece()
@@ -231,7 +230,7 @@ def joint_planes() -> Any:
     ]
 
 
-@piece(NEAR)
+@piece(MINIMISED)
 def reconstructed() -> Any:
     """From few measurements of several kinds; all that is told of them."""
     truth = np.ascontiguousarray(GREY[10:34, 12:36] / 255)
@@ -239,12 +238,12 @@ def reconstructed() -> Any:
     y = A.matvec(truth.ravel()) + 0.02 * noise((A.shape[0],))
     few = cosparse.Settings(iterations=6, step_tolerance=0.0)
     phase = np.exp(1j * np.linspace(0, 2, 24))[None]
-    B = measurement.gaussian_sensing((12, 12), 100)
-    counts = np.float32(B.matvec(truth[:12, :12].ravel()) + 1)
+    B = measurement.blur(np.outer([1, 2, 1], [1, 3, 1]) / 20, (24, 24))
+    counts = np.float32(PoissonGaussian(0.01, 0.01).sample(B.matvec(truth.ravel()), 0))
     colour = COLOUR[:10, :12] / 255
     C = np.random.default_rng(0).standard_normal((200, 360)) / 14
     shifted = y - A.matvec(np.full(576, 0.3, np.float32))
-    return [
+    found = [
         cosparse.reconstruct(y, A, truth.shape, sigma=0.02, settings=few),
         cosparse.reconstruct(y, A, truth.shape, settings=few, quality="fast", operator="goal"),
         cosparse.reconstruct(
@@ -255,10 +254,24 @@ def reconstructed() -> Any:
             y, A, truth.shape, sigma=np.linspace(0.01, 0.05, len(y)), settings=few, bounds=(None, 0.5)
         ),
         cosparse.reconstruct(A.matvec((truth * phase).ravel()), A, truth.shape, dtype=complex, settings=few),
-        cosparse.reconstruct(counts, B, (12, 12), noise=PoissonGaussian(0.01, 0.01), settings=few),
+        cosparse.reconstruct(counts, B, (24, 24), noise=PoissonGaussian(0.01, 0.01), settings=few),
         cosparse.reconstruct(C @ colour.ravel(), C, (10, 12, 3), sigma=0.05, settings=few),
         cosparse.reconstruct(y, A, truth.shape, sigma=0.02, start=truth / 2, settings=few, bounds=None),
     ]
+    return [
+        (
+            one.image,
+            one.energy,
+            one.energies,
+            one.stop,
+            one.iterations,
+            one.weight,
+            one.data_term,
+            one.prior_term,
+            one.residual,
+        )
+        for one in found
+    ], [one.bounds for one in found]
 
 
 @piece(MINIMISED)

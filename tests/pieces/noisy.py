@@ -103,7 +103,7 @@ def textures_of_blocks() -> Any:
     return [
         kinds[::10],
         share[::10],
-        block_textures.GROUPS,
+        block_textures.groups_of_frequencies(),
         block_textures.SIZES,
         energies[::40],
         block_textures._expected(energies, parts, np.linspace(2.0, 90.0, 7), shares),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import convolve
 
 import cosparse
 from cosparse.noise import Correlated, PoissonGaussian
+from cosparse.reconstruction.psf import disk_kernel, motion_kernel
 from cosparse.reconstruction.tasks import deblocking, deblurring, denoising, inpainting, upscaling
-from pieces import MINIMISED, STEPPED, piece
+from pieces import CLOSE, MINIMISED, STEPPED, piece
 from pieces.pictures import COLOUR, GREY, TEXTURED, noise, photons, saved, tables
 
 CLEAN = np.ascontiguousarray(GREY[12:40, 16:42])
@@ -18,6 +20,10 @@ COLOURS = COLOUR[12:36, 16:38] + noise((24, 22, 3), 20)
 GAPS = np.random.default_rng(1).random(CLEAN.shape) < 0.4
 GREY_TASKS: dict[str, Any] = {"data_range": 255.0}
 COLOUR_TASKS: dict[str, Any] = {"data_range": 255.0, "channel_axis": -1}
+
+
+def _blurred(image: Any, kernel: Any) -> Any:
+    return np.float32(convolve(image, kernel / kernel.sum(), mode="nearest"))
 
 
 class Told(list[Any]):
@@ -66,7 +72,7 @@ def denoised() -> Any:
     ]
 
 
-@piece(STEPPED)
+@piece(CLOSE)
 def denoised_colours() -> Any:
     """Opponents in full size, at half of it, beside luma; less or more of each."""
     few = [
@@ -167,19 +173,20 @@ def upscaled() -> Any:
 def deblurred() -> Any:
     """By kernels with names and without, periodic or not, in noise of every kind."""
     kernel = np.outer([1, 3, 1], [1, 2, 1])
+    soft, boxed = _blurred(CLEAN, kernel), _blurred(NOISY, np.ones((3, 3)))
+    moved = _blurred(CLEAN, motion_kernel(5, 30))
+    counts = photons(_blurred(CLEAN, disk_kernel(1.5)), 1.0, 2.0)
     shared = Correlated(5.0, kernel=np.ones((2, 3)))
     return [
-        _told(cosparse.deblur, NOISY, "box:3", sigma=9.0, quality="fast", **GREY_TASKS),
-        cosparse.deblur(CLEAN, kernel, sigma=2.0, border="periodic", quality="fast", **GREY_TASKS),
+        _told(cosparse.deblur, boxed, "box:3", sigma=9.0, quality="fast", **GREY_TASKS),
+        cosparse.deblur(soft, kernel, sigma=2.0, border="periodic", quality="fast", **GREY_TASKS),
         cosparse.deblur(
-            CLEAN, "motion:5:30", sigma=np.linspace(1, 9, 26) * np.ones(CLEAN.shape), quality="fast", **GREY_TASKS
+            moved, "motion:5:30", sigma=np.linspace(1, 9, 26) * np.ones(CLEAN.shape), quality="fast", **GREY_TASKS
         ),
-        cosparse.deblur(
-            photons(CLEAN, 1.0, 2.0), "disk:1.5", noise=PoissonGaussian(1.0, 2.0), quality="fast", **GREY_TASKS
-        ),
-        cosparse.deblur(CLEAN, kernel, noise=shared, quality="fast", **GREY_TASKS),
+        cosparse.deblur(counts, "disk:1.5", noise=PoissonGaussian(1.0, 2.0), quality="fast", **GREY_TASKS),
+        cosparse.deblur(soft, kernel, noise=shared, quality="fast", **GREY_TASKS),
         cosparse.deblur(COLOURS, "gaussian:1", sigma=15.0, quality="fast", weight=0.5, **COLOUR_TASKS),
-        cosparse.deblur(NOISY, "box:3", quality="fast", **GREY_TASKS),
+        cosparse.deblur(boxed + noise(boxed.shape, 5, 3), "box:3", quality="fast", **GREY_TASKS),
     ]
 
 
