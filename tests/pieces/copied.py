@@ -74,6 +74,16 @@ def wide_parts() -> Any:
 
 
 @piece()
+def just_wide_enough() -> Any:
+    """Rectangles of all sides about that."""
+    return [
+        holes.wide_parts(_mask((20, 20 + height, 20, 20 + width), shape=(64, 72))).sum()
+        for height in range(15, 22)
+        for width in (17, 19, 20, 24, 30)
+    ]
+
+
+@piece()
 def found_holes() -> Any:
     """Near together or apart, deep and shallow, in a page larger than their windows."""
     large = _mask(
@@ -184,6 +194,8 @@ def filled_pages() -> Any:
     for page, seed, bounds in ((WEAVE, 0, (0.0, 255.0)), (stone[..., 0].copy(), 2, None), (stone, 1, (60.0, 180.0))):
         work = holes.Wish.checked("auto", None, seed, GAP.shape).of_page(0, GAP, OPERATOR, "fast")
         assert work is not None
+        if seed:  # what of the page is looked at begins further in
+            work = replace(work, holes=[replace(hole, window=(slice(3, 78), slice(5, 81))) for hole in work.holes])
         told: list[Any] = []
         watch = Watch(
             lambda progress, told=told: told.append((progress.iteration, progress.filling, progress.image.copy()))

@@ -68,6 +68,38 @@ for _name in PAGES:
     _page(_name)
 
 
+@piece(NEAR)
+def rising() -> Any:
+    """Noise of more and more, softer and softer: where one way to see it gives way to the next."""
+    shape = (28, 28)
+    return [
+        page_noise(FLAT[:28, :28] + (soft_noise(shape, sigma, width) if width else noise(shape, sigma)), "gaussian")
+        for sigma in (0.8, 1.4, 2.2, 3.2, 4.2, 5.5, 9.0)
+        for width in (0.0, 0.4, 0.5, 0.7)
+    ]
+
+
+@piece()
+def bands_of_pages() -> Any:
+    """The levels of all bands, and of classes of brightness."""
+    found = {name: coefficients(blocks_of(mosaic(page))) for name, page in PAGES.items() if page.ndim == 2}
+    fading = [FLAT + (1 + part * BRIGHTER / 20) * noise(FLAT.shape, 3, 4) for part in (0.2, 0.35, 0.5, 0.8, 1.5)]
+    every = [*found.values(), *(coefficients(blocks_of(mosaic(page))) for page in fading)]
+    return [
+        [estimation._levels(one) for one in every],
+        [estimation._varies(one) for one in every],
+        [estimation._by_brightness(one[:, 0, 0], band_energies(one)) for one in (every[0], every[0][:500:2])],
+    ]
+
+
+@piece()
+def more_and_more_photons() -> Any:
+    """From which gain on they are believed; what else must be so."""
+    pages = [photons(clean, gain, 1.0) for clean in (FLAT[:64, :64], TEXTURED[:64, :64]) for gain in (0.1, 0.4, 1.5)]
+    pages.append(photons(FLAT[:56, :70], 2.0, 1.0))  # 800 blocks, as many as must be
+    return [isinstance(page_noise(page, "auto"), PoissonGaussian) for page in pages]
+
+
 @piece(FITTED)
 def of_photons() -> Any:
     """Auto and as asked for, with and without an offset, in grey and in colour."""

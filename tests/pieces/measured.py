@@ -274,6 +274,21 @@ def reconstructed() -> Any:
     ], [one.bounds for one in found]
 
 
+@piece()
+def bounds_found() -> Any:
+    """Of images that lie a little beyond black or white."""
+    truth = np.ascontiguousarray(GREY[10:34, 12:36] / 255)
+    truth = (truth - truth.min()) / np.ptp(truth)
+    A = measurement.fourier_sampling(measurement.radial_mask(truth.shape, 0.9))
+    few = cosparse.Settings(iterations=1)
+    images = [
+        truth * size + low for size, low in ((0.8, -0.015), (0.8, -0.045), (0.8, 0.215), (0.8, 0.245), (0.8, -0.1))
+    ]
+    return [
+        cosparse.reconstruct(A.matvec(one.ravel()), A, one.shape, settings=few, quality="fast").bounds for one in images
+    ]
+
+
 @piece(MINIMISED)
 def reconstructed_to_the_end() -> Any:
     """As long as the quality says."""

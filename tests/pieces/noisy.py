@@ -117,6 +117,39 @@ def textures_of_blocks() -> Any:
 
 
 @piece(NEAR)
+def offsets() -> Any:
+    """Of sensors whose darkness is not zero: from where on that is believed."""
+    found = []
+    for offset in (1.0, 3.0, 6.0, 12.0):
+        blocks = coefficients(blocks_of(mosaic(counted(FLAT[:48, :48] + offset, 2.0, 0.0, offset))))
+        found.append(block_textures.most_likely_line(blocks, (2.0, -2.0 * offset)))
+    return found
+
+
+@piece()
+def qualities() -> Any:
+    """Of JPEGs, down to where they do not show."""
+    pages = [
+        saved(page + noise(page.shape, sigma), quality)
+        for page, sigma in ((TEXTURED, 0.0), (TEXTURED, 6.0), (COLOUR, 3.0))
+        for quality in (75, 85, 90, 93, 95, 97, 99)
+    ]
+    bright = [(gain * saved(TEXTURED, 80) + 3).clip(0, 255) for gain in (0.97, 1.0, 1.1, 1.5, 2.0)]
+    return [
+        [
+            (compressed.zeros_of(page[..., 0] if page.ndim == 3 else page), compressed.was_compressed(page))
+            for page in pages
+        ],
+        [
+            compressed.steps_of(coefficients(compressed._blocks(page)))
+            for page in (*pages[:14:2], *bright)
+            if page.ndim == 2
+        ],
+        [compressed.inputs_of(page) is None for page in (*pages[3:7], *bright[::2])],
+    ]
+
+
+@piece(NEAR)
 def evidence() -> Any:
     """Of noise in blocks, rounded by a JPEG or not."""
     found = coefficients(blocks_of(mosaic(TEXTURED + noise(TEXTURED.shape, 8))))
@@ -209,6 +242,9 @@ def spectra_begun() -> Any:
     rng = np.random.default_rng(5)
     energies = [rng.chisquare(freedom, 90) for freedom in (8, 30, 70)]
     flat, peaked = np.ones(40), np.exp(-np.arange(40.0))
+    peaks = np.exp(-(np.square(np.arange(24) - 7)[:, None] + np.square(np.arange(24) - 6)) / 18)
+    peaked_at = [1 + height * (peaks + peaks[::-1, ::-1]) for height in (0.3, 0.6, 0.9, 1.2, 1.6, 2.2)]
+    steeper = [1 + height * spectrum._far((24, 24)) for height in (0.2, 0.5, 0.8, 1.1, 1.5)]
     nearly = 1 + 0.2 * np.cos(np.arange(24)) * np.cos(2 * np.arange(24))[:, None]
     slope = 1 + 1.2 * spectrum._far((24, 24))
     return [
@@ -219,7 +255,7 @@ def spectra_begun() -> Any:
         spectrum._of_calmest(powers[:20], powers[:20].mean(axis=0)),
         rings,
         len(spectrum._rings(5)),
-        [spectrum._is_white(one) for one in (nearly, slope, slope**2, calm, np.ones((3, 3)))],
+        [spectrum._is_white(one) for one in (nearly, slope, slope**2, calm, np.ones((3, 3)), *peaked_at, *steeper)],
         [spectrum._noise_of_ring(one, power) for one in energies for power in (flat, 2 * flat[:9], peaked, 1 + peaked)],
         spectrum._finest(GREY),
         spectrum._finest(GREY[:1]),
@@ -333,6 +369,7 @@ def stated_levels() -> Any:
         Map(levels, typical=3.0),
         PoissonGaussian(0.02, 0.01),
         Correlated(0.1, kernel=np.ones((1, 3))),
+        Correlated(0.1, psd=1 + np.random.default_rng(0).random((20, 24))),
         Correlated(0.1, kernel=np.ones((1, 1))),
     ]
     found = [page_noises(pages, caller, one) for one in given]

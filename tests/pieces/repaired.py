@@ -22,8 +22,8 @@ GREY_TASKS: dict[str, Any] = {"data_range": 255.0}
 COLOUR_TASKS: dict[str, Any] = {"data_range": 255.0, "channel_axis": -1}
 
 
-def _blurred(image: Any, kernel: Any) -> Any:
-    return np.float32(convolve(image, kernel / kernel.sum(), mode="nearest"))
+def _blurred(image: Any, kernel: Any, border: str = "nearest") -> Any:
+    return np.float32(convolve(image, kernel / kernel.sum(), mode=border))
 
 
 class Told(list[Any]):
@@ -123,7 +123,7 @@ def inpainted() -> Any:
         cosparse.inpaint(
             np.where(GAPS, 0, CLEAN + noise(CLEAN.shape, 6)), GAPS, sigma=6.0, quality="fast", **GREY_TASKS
         ),
-        _told(cosparse.inpaint, noisy, GAPS, sigma=20.0, quality="fast", **GREY_TASKS),
+        _told(cosparse.inpaint, noisy, GAPS, sigma=15.0, quality="fast", **GREY_TASKS),
         cosparse.inpaint(noisy, GAPS, sigma=levels, quality="fast", **GREY_TASKS),
         cosparse.inpaint(
             np.where(GAPS[:24, :22, None], 0, COLOURS), GAPS[:24, :22], sigma=20.0, quality="fast", **COLOUR_TASKS
@@ -179,7 +179,9 @@ def deblurred() -> Any:
     shared = Correlated(5.0, kernel=np.ones((2, 3)))
     return [
         _told(cosparse.deblur, boxed, "box:3", sigma=9.0, quality="fast", **GREY_TASKS),
-        cosparse.deblur(soft, kernel, sigma=2.0, border="periodic", quality="fast", **GREY_TASKS),
+        cosparse.deblur(
+            _blurred(CLEAN, kernel, "wrap"), kernel, sigma=2.0, border="periodic", quality="fast", **GREY_TASKS
+        ),
         cosparse.deblur(
             moved, "motion:5:30", sigma=np.linspace(1, 9, 26) * np.ones(CLEAN.shape), quality="fast", **GREY_TASKS
         ),

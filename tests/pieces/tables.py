@@ -54,7 +54,11 @@ def what_goes_with_plans() -> Any:
         [stages.first_step(stage, OPERATOR) for stage in (*own, pnorm, own[0].at(2.0))],
         [stages.last_settings(sigma, quality) for sigma in (0.0, 9.0) for quality in stages.QUALITIES],
         stages.GROUPING,
-        [rule.shifted(turn) for rule in stages.GROUPING["denoise"].values() for turn in (0, 1, 2, 3)],
+        [
+            rule.shifted(turn)
+            for rule in (stages.Grouping(8, 3, 9, 20, shift=2), stages.GROUPING["steps"]["best"])
+            for turn in (0, 1, 2, 3)
+        ],
         stages.trust(known),
         stages.mass(refined),
         refined.weights,
@@ -118,6 +122,7 @@ def extremes() -> Any:
         for low in (-2.1, -2.2, -2.4, -2.5)
     ]
     rounding = [bounds.Extremes(9, (low, 1.0), None).within((0, 1), 0.0) for low in (-0.9e-6, -1.1e-6)]
+    rounding += [bounds.Extremes(9, (low, 1.0), None).within((0, 255), 0.0) for low in (-1e-4, -3e-4)]
     means = bounds.block_means(colour, None), bounds.block_means(page, known)
     types = [bounds.known_bounds("auto", np.dtype(kind)) for kind in ("?", "u1", "i2", "f4")]
     return every, near, blocks, few, rounding, means, types
