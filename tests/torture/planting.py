@@ -3,7 +3,7 @@
     python -m torture.planting map                       first: which tests run which line, to a temporary file
     python -m torture.planting try --seed 7 --count 120  plants so many, chosen by chance; goes on where it was ended
     python -m torture.planting again --seed 7            those that lived once more, after tests were added
-    python -m torture.planting counts --seed 7           what benchmarks/results/mutants.csv says of this sample
+    python -m torture.planting counts                    what benchmarks/results/mutants.csv says, of one seed or all
 
 (with PYTHONPATH=src:tests, from the repository). A sample is drawn evenly over all places, so that each package counts
 by its size. Once tests were written for what lived of it, it says nothing any more: another seed does.
@@ -334,9 +334,9 @@ def share(rows: list[dict[str, str]]) -> float:
     return sum(row["outcome"] in FOUND for row in rows) / max(len(rows) - sum(map(equivalent, rows)), 1)
 
 
-def of_sample(done: Rows, seed: int) -> list[dict[str, str]]:
-    """The rows of one sample."""
-    return [row for row in done.values() if row["seed"] == str(seed)]
+def of_sample(done: Rows, seed: int | None) -> list[dict[str, str]]:
+    """The rows of one sample; without a seed of all."""
+    return [row for row in done.values() if seed is None or row["seed"] == str(seed)]
 
 
 def counted(rows: list[dict[str, str]]) -> float:
@@ -356,13 +356,15 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("what", choices=["map", "try", "again", "counts"])
     options.add_argument("--count", type=int, default=120, help="of all places")
-    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--seed", type=int)
     options.add_argument("--budget", type=float, default=20, help="seconds of tests of other modules")
     options.add_argument("--tests", nargs="*", default=[], help="of which the map is made; all quick ones if none")
     options.add_argument("--map", type=Path, default=MAP)
     options.add_argument("--results", type=Path, default=RESULTS)
     options.add_argument("--minutes", type=float, default=float("inf"), help="end after so many; the next run goes on")
     given = options.parse_args()
+    if given.what in ("try", "again") and given.seed is None:
+        options.error("--seed: say which sample")
     os.chdir(REPOSITORY)
     quick = ["-q", "-m", QUICK, "-p", "no:cacheprovider"]
     if given.what == "map":
