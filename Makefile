@@ -1,7 +1,7 @@
 # make demo: repair a picture.  make test: run every test.  make lint: what CI checks beside them.
 # make quick: the tests without browser, Dask cluster, data or long work (pytest's markers), in a minute or so: while writing.
-# make golden: write tests/golden.csv again, what every task reaches.  make pictures: those of docs/studio.md,
-# and the close-ups of docs/results.
+# make golden: write tests/golden.csv again, what every task reaches, and tests/pieces/golden.npz, what every piece of the core gives.
+# make pictures: those of docs/studio.md, and the close-ups of docs/results.
 # make architecture: the made parts of docs/architecture.md.  make docs: the site, into docs/_build/html.
 # make test-napari: the napari widgets in a real viewer, and OME-Zarr by ome-zarr-py, in an environment of their own.
 # make test-torch: the tests of torch and deepinv, likewise.
@@ -57,6 +57,7 @@ torture: $(VENV)/.tests
 
 golden: $(VENV)/.tests
 	$(BIN)/python tests/golden.py
+	PYTHONPATH=tests $(BIN)/python -m pieces
 
 architecture: $(VENV)/.tests
 	$(BIN)/python tests/architecture.py

@@ -1,14 +1,15 @@
 """Mutation testing of the core: of small faults planted in it, how many do the quick tests find?
 
-    python -m torture.planting map                  first: which tests run which line, to a temporary file
-    python -m torture.planting try --count 40       plants so many in each package, chosen by chance; goes on where
-                                                    it was ended
-    python -m torture.planting again                those that lived once more, after tests were added
-    python -m torture.planting counts               what benchmarks/results/mutants.csv says
+    python -m torture.planting map                       first: which tests run which line, to a temporary file
+    python -m torture.planting try --seed 7 --count 120  plants so many, chosen by chance; goes on where it was ended
+    python -m torture.planting again --seed 7            those that lived once more, after tests were added
+    python -m torture.planting counts                    what benchmarks/results/mutants.csv says, of one seed or all
 
-(with PYTHONPATH=src:tests, from the repository). A fault is shown to the tests that run its line: those of its module's
-own file, then the others, the quickest first, up to some seconds of them (--budget). It is found if a test fails, or
-takes many times the processor time it should.
+(with PYTHONPATH=src:tests, from the repository). A sample is drawn evenly over all places, so that each package counts
+by its size. Once tests were written for what lived of it, it says nothing any more: another seed does.
+
+A fault is shown to the tests that run its line: those of its module's own file, then the others, the quickest first, up
+to some seconds of them (--budget). It is found if a test fails, or takes many times the processor time it should.
 
 The tests are collected once. For each fault the process forks, and puts the faulty code in the place of the right one;
 a fault in what runs when the module is imported is tried in a process of its own, which imports the faulty source.
@@ -44,12 +45,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCE = REPOSITORY / "src" / "cosparse"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "mutants.csv"
 MAP = Path(tempfile.gettempdir()) / "cosparse-lines.json"
-COLUMNS = ["module", "nth", "line", "kind", "before", "after", "outcome", "test", "shown", "of", "why"]
+COLUMNS = ["seed", "module", "nth", "line", "kind", "before", "after", "outcome", "test", "shown", "of", "why"]
 FOUND = ("killed", "endless")
+LEAST = 0.85  # of the faults that change anything
 PACKAGES = ("reconstruction", "learning", "optimize", "kernels")
 QUICK = "not (browser or dask or data or slow)"
 Place = tuple[str, Mutant, int]  # the module's path, the fault, the how manieth like it there
-Rows = dict[tuple[str, ...], dict[str, str]]
+Rows = dict[tuple[str, ...], dict[str, str]]  # by the seed of the sample and the key of the place
 
 
 def places() -> list[Place]:
@@ -65,12 +67,8 @@ def places() -> list[Place]:
 
 
 def sampled(every: list[Place], count: int, seed: int) -> list[Place]:
-    """So many of each package, chosen by the seed; a larger count adds to what a smaller one has."""
-    found: list[Place] = []
-    for package in PACKAGES:
-        own = [place for place in every if place[0].startswith(package)]
-        found += random.Random(seed).sample(own, len(own))[:count]
-    return found
+    """So many of all, chosen by the seed; a larger count adds to what a smaller one has."""
+    return random.Random(seed).sample(every, len(every))[:count]
 
 
 def key(place: Place) -> tuple[str, ...]:
@@ -281,17 +279,16 @@ def apart(place: Place, tests: list[str], seconds: float) -> tuple[str, str]:
     return "killed", failed[0] if failed else "not imported"
 
 
-def work(
-    chosen: list[Place], known: dict[str, Any], budget: float, done: Rows, until: float
-) -> Callable[[Trial], None]:
+def work(chosen: list[Place], known: dict[str, Any], given: argparse.Namespace, done: Rows) -> Callable[[Trial], None]:
     """Try each fault that is not done, and note what came of it."""
+    seed, until = str(given.seed), time.monotonic() + 60 * given.minutes
 
     def loop(trial: Trial) -> None:
-        todo = [place for place in chosen if key(place) not in done]
+        todo = [place for place in chosen if (seed, *key(place)) not in done]
         for number, place in enumerate(todo):
             if time.monotonic() > until:
                 break
-            tests, count = shown_to(place, known, budget)
+            tests, count = shown_to(place, known, given.budget)
             tests = [test for test in tests if test in trial.items]
             seconds = sum(known["seconds"][test] for test in tests)
             if number == 0 and trial.shown(None, tests, seconds)[0] != "survived":
@@ -300,31 +297,31 @@ def work(
             if outcome == "apart":
                 outcome, test = apart(place, tests, seconds)
             module, one, nth = place
-            what = (module, nth, one.line, one.kind, _line(one.before), _line(one.after))
+            what = (seed, module, nth, one.line, one.kind, _line(one.before), _line(one.after))
             row = (*what, outcome, test, len(tests), count, "")
-            done[key(place)] = {name: str(value) for name, value in zip(COLUMNS, row, strict=True)}
-            write(done)
+            done[seed, *key(place)] = {name: str(value) for name, value in zip(COLUMNS, row, strict=True)}
+            write(done, given.results)
 
     return loop
 
 
-def read() -> Rows:
+def read(results: Path = RESULTS) -> Rows:
     """What came of the faults that were tried before."""
-    if not RESULTS.exists():
+    if not results.exists():
         return {}
-    names = ("module", "nth", "kind", "before", "after")
-    with RESULTS.open(newline="", encoding="utf-8") as file:
+    names = ("seed", "module", "nth", "kind", "before", "after")
+    with results.open(newline="", encoding="utf-8") as file:
         return {tuple(row[name] for name in names): row for row in csv.DictReader(file)}
 
 
-def write(done: Rows) -> None:
+def write(done: Rows, results: Path) -> None:
     """All rows, under the file's name when they are whole."""
-    temporary = RESULTS.with_suffix(".part")
+    temporary = results.with_suffix(".part")
     with temporary.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()
         table.writerows(done.values())
-    temporary.replace(RESULTS)
+    temporary.replace(results)
 
 
 def equivalent(row: dict[str, str]) -> bool:
@@ -332,41 +329,54 @@ def equivalent(row: dict[str, str]) -> bool:
     return row["why"].startswith("equivalent")
 
 
-def counted(done: Rows) -> float:
-    """Print the counts; the share that was found of those that change anything."""
-    rows = list(done.values())
-    for package in PACKAGES:
-        part = [row for row in rows if row["module"].startswith(package)]
-        same = sum(map(equivalent, part))
-        print(f"{package}: {sum(row['outcome'] in FOUND for row in part)} of {len(part)} found, {same} change nothing")
-    none, found = sum(map(equivalent, rows)), sum(row["outcome"] in FOUND for row in rows)
-    share = found / max(len(rows) - none, 1)
-    print(f"{found} of {len(rows)} faults found, {none} of the others change nothing: {share:.1%} of the rest")
-    return share
+def share(rows: list[dict[str, str]]) -> float:
+    """The part that was found of those that change anything."""
+    return sum(row["outcome"] in FOUND for row in rows) / max(len(rows) - sum(map(equivalent, rows)), 1)
+
+
+def of_sample(done: Rows, seed: int | None) -> list[dict[str, str]]:
+    """The rows of one sample; without a seed of all."""
+    return [row for row in done.values() if seed is None or row["seed"] == str(seed)]
+
+
+def counted(rows: list[dict[str, str]]) -> float:
+    """Print the counts of every package and of all places together; the share that was found of all."""
+    for name in (*PACKAGES, ""):
+        part = [row for row in rows if row["module"].startswith(name)]
+        found, same = sum(row["outcome"] in FOUND for row in part), sum(map(equivalent, part))
+        print(
+            f"{name or 'all'}: {found} of {len(part)} found, {same} of the others change nothing: "
+            f"{share(part):.1%} of the rest"
+        )
+    return share(rows)
 
 
 def main() -> None:
     """Read the options, try, print."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("what", choices=["map", "try", "again", "counts"])
-    options.add_argument("--count", type=int, default=40, help="of each package")
-    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--count", type=int, default=120, help="of all places")
+    options.add_argument("--seed", type=int)
     options.add_argument("--budget", type=float, default=20, help="seconds of tests of other modules")
     options.add_argument("--tests", nargs="*", default=[], help="of which the map is made; all quick ones if none")
     options.add_argument("--map", type=Path, default=MAP)
+    options.add_argument("--results", type=Path, default=RESULTS)
     options.add_argument("--minutes", type=float, default=float("inf"), help="end after so many; the next run goes on")
     given = options.parse_args()
+    if given.what in ("try", "again") and given.seed is None:
+        options.error("--seed: say which sample")
     os.chdir(REPOSITORY)
     quick = ["-q", "-m", QUICK, "-p", "no:cacheprovider"]
     if given.what == "map":
         os.environ["LINE_MAP"] = str(given.map)
         sys.exit(pytest.main([*quick, "-p", "torture.line_map", *given.tests]))
-    done = read()
+    done = read(given.results)
     if given.what != "counts":
         known, every = json.loads(given.map.read_text(encoding="utf-8")), places()
         if given.what == "again":
-            again = {name for name, row in done.items() if row["outcome"] not in FOUND and not equivalent(row)}
-            chosen = [place for place in every if key(place) in again]
+            lived = [row for row in of_sample(done, given.seed) if row["outcome"] not in FOUND and not equivalent(row)]
+            again = {name for name, row in done.items() if any(row is one for one in lived)}
+            chosen = [place for place in every if (str(given.seed), *key(place)) in again]
             done = {name: row for name, row in done.items() if name not in again}
         else:
             chosen = sampled(every, given.count, given.seed)
@@ -374,12 +384,12 @@ def main() -> None:
             importlib.import_module(
                 ".".join(("cosparse", *(part for part in Path(module).with_suffix("").parts if part != "__init__")))
             )
-        plugin = Trial(work(chosen, known, given.budget, done, time.monotonic() + 60 * given.minutes))
+        plugin = Trial(work(chosen, known, given, done))
         with tempfile.TemporaryDirectory(prefix="planting-") as folder:
             shown = [test for place in chosen for test in shown_to(place, known, given.budget)[0]]
             files = sorted({test.partition("::")[0] for test in shown})
             pytest.main([*quick, "--capture=no", "--basetemp", f"{folder}/tests", *files], plugins=[plugin])
-    sys.exit(counted(done) < 0.85)
+    sys.exit(counted(of_sample(done, given.seed)) < LEAST)
 
 
 if __name__ == "__main__":

@@ -103,6 +103,8 @@ def _rings(side: int) -> list[Array]:
 def _of_calmest(powers: Array, power: Array) -> Array:
     """The spectrum of the noise by windows that are calm at other frequencies; from a first guess of it."""
     rings = _rings(power.shape[0])
+    rings[0][0, 0] = False  # windows have no mean: what is left of it is rounding, by which none is the calmer
+    rings = [ring for ring in rings if ring.any()]
     count = min(len(powers), max(int(CALMEST * len(powers)), FEWEST))
     for turn in range(ROUNDS):
         least = 1e-9 * power.max()

@@ -1,0 +1,6 @@
+"""Writes golden.npz again."""
+
+import pieces
+from pieces import registry  # noqa: F401
+
+pieces.write()
