@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cosparse.kernels.copying_reference import Image
+from cosparse.reconstruction.holes import Box
 from cosparse.reconstruction.scales import Mask
 
 SPREAD = 16.0  # pixels over which a step is spread; from far on it would tint the hole
@@ -24,7 +25,7 @@ def blended(image: Image, gap: Mask, origins: NDArray[np.int32]) -> Image:
     """
     rows, columns = (slice(max(int(at.min()) - 1, 0), int(at.max()) + 2) for at in np.nonzero(gap))
     box = rows, columns
-    amiss = _amiss(image, gap, origins)[box]
+    amiss = _amiss(image, gap, origins, box)
     free = gap[box][..., None].astype(np.float32)
     beside = np.full(gap.shape, 4, np.float32)
     for edge in (beside[0], beside[-1], beside[:, 0], beside[:, -1]):
@@ -35,9 +36,11 @@ def blended(image: Image, gap: Mask, origins: NDArray[np.int32]) -> Image:
     return found
 
 
-def _amiss(image: Image, gap: Mask, origins: NDArray[np.int32]) -> Image:
+def _amiss(image: Image, gap: Mask, origins: NDArray[np.int32], box: Box) -> Image:
     """The divergence of how far differences of neighbours are from those that the pieces had where they come from."""
-    found, last = np.zeros_like(image), np.subtract(gap.shape, 1)
+    last, corner = np.subtract(gap.shape, 1), [side.start for side in box]
+    gap, origins = gap[box], origins[box]
+    found = np.zeros((*gap.shape, image.shape[2]), np.float32)
 
     def value(places: NDArray[np.integer[Any]]) -> Image:
         at = places.clip(0, last)
@@ -53,7 +56,7 @@ def _amiss(image: Image, gap: Mask, origins: NDArray[np.int32]) -> Image:
         own, other = (origins[at[:, 0], at[:, 1]] for at in (first, second))
         wanted = copied[0] * (value(own) - value(own + step)) + copied[1] * (value(other - step) - value(other))
         wanted /= copied[0] + copied[1]
-        off = wanted - (value(first) - value(second))
+        off = wanted - (value(first + corner) - value(second + corner))
         found[first[:, 0], first[:, 1]] += off
         found[second[:, 0], second[:, 1]] -= off
     return found
