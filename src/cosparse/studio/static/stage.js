@@ -105,8 +105,10 @@ export function stage(element, props, watch) {
     after.style.clipPath = `inset(0 0 0 ${share}%)`;
     edge.style.left = `${share}%`;
     const wide = view.width * view.scale, line = view.x + (wide * share) / 100; // nothing is labelled that is not seen
-    const seen = [line - Math.max(0, view.x) > 20, Math.min(frame.clientWidth, view.x + wide) - line > 20];
+    const room = [line - Math.max(0, view.x), Math.min(frame.clientWidth, view.x + wide) - line];
+    const seen = room.map((part) => part > 72);
     for (const n of [0, 1]) {
+      tags[n].style.maxWidth = state.painting ? "" : `${Math.round(room[n]) - 16}px`; // nor beyond the line
       tags[n].hidden = root.classList.contains("solved") ? !(state.painting ? n === 0 : seen[n]) : true;
       sides[n].classList.toggle("away", !(n ? share < 100 : share > 0));
     }
