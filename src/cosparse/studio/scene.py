@@ -40,6 +40,7 @@ def staged(session: Session, task: Task, preview: str | None = None, job: Job | 
     done, source = step.done, step.source
     if preview is None:
         job = done.job if done else None
+    session.history.shown += 1
     word = task.word if preview else done.job.task.word if done else ""
     return {
         **extent(session, source, job.factor if job else 1),
@@ -48,6 +49,7 @@ def staged(session: Session, task: Task, preview: str | None = None, job: Job | 
         "stage": "preview" if preview else "full" if done else "",
         "origins": done.origins if done and not preview else None,
         "line": _line(source, job),
+        "turn": session.history.shown,
         "root": f"{session.history.name} {step.root}",
         "paint": task.masks,
         "was": source.damage.words if source.damage else step.after or "as it was opened",

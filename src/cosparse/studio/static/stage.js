@@ -59,6 +59,8 @@ export function stage(element, props, watch) {
     root.classList.toggle("empty", !given);
     if (!given) return;
     const last = state.shown || {};
+    const same = last.root?.split(" ")[0] === given.root.split(" ")[0];
+    if (same && given.turn < last.turn) return; // answers that come close together may be taken in the other order
     const another = given.before !== last.before;
     state.shown = given;
     root.dataset.result = given.after ? given.stage : "";
