@@ -13,6 +13,7 @@ from steps import (
     damage,
     download,
     downloaded,
+    go_on,
     more,
     on_stage,
     open_picture,
@@ -98,6 +99,9 @@ def test_pan_undo_and_masks(browse, picture_file, scratched):
     page.locator("#find").click()
     page.locator("#status", has_text="What looks like scratches is marked").wait_for()
     until(lambda: painted(page)[1] > 0.05, "the proposal on the picture")
+    page.keyboard.press("Control+z")
+    assert on_stage(page)["marked"] == 0
+    page.keyboard.press("Control+y")
     with page.expect_download() as waiting:
         page.locator("#save-mask").click()
     assert read_image(waiting.value.path()).pixels[12:86, 40:42].all()
@@ -138,6 +142,13 @@ def test_fingers_on_a_phone(browse, picture_file, scratched):
     after = on_stage(page)
     assert after["width"] == pytest.approx(3 * before["width"], rel=0.1)
     assert after["marked"] == pytest.approx(marked, abs=2e-3)  # two fingers paint nothing
+    touch(
+        [(x - 40, y)], [(x - 40, y), (x + 40, y)], [(x - 60, y - 15), (x + 20, y - 15)]
+    )  # they move what is zoomed in
+    moved = on_stage(page)
+    np.testing.assert_allclose([moved["x"] - after["x"], moved["y"] - after["y"]], [-20, -15], atol=2)
+    assert moved["width"] == pytest.approx(after["width"], rel=0.02)
+    assert moved["marked"] == pytest.approx(marked, abs=2e-3)
     page.get_by_role("button", name="Fit").click()
     # The tools lie within the screen, and what one presses is on it together with the picture.
     page.locator("#stage").scroll_into_view_if_needed()
@@ -186,6 +197,31 @@ def test_files_dropped_and_pasted_anywhere(browse, picture_file, photograph):
     page.locator("#stage .note", has_text="pasted.png").wait_for()  # and Repair is there again, where it is seen
 
 
+def test_folders_are_taken_and_links_lead_nowhere(browse, picture_file, photograph, tmp_path):
+    page = browse()
+    drag = page.context.new_cdp_session(page)
+
+    def dropped(**data) -> None:
+        box = page.locator("#title").bounding_box()
+        data = {"items": [], "dragOperationsMask": 1, **data}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            drag.send("Input.dispatchDragEvent", {"type": kind, "x": box["x"] + 20, "y": box["y"] + 20, "data": data})
+
+    (tmp_path / "box" / "inner").mkdir(parents=True)
+    for name in ("box/scan10.png", "box/scan9.png", "box/inner/a.tif"):
+        picture_file(name, photograph[:64, :64])
+    (tmp_path / "box" / "notes.txt").write_text("not a picture")
+    dropped(files=[str(tmp_path / "box")])
+    page.locator("#status", has_text="3 pictures are open, a.tif is shown.").wait_for()
+    assert page.locator("#batch label").all_inner_texts() == ["a.tif", "scan9.png", "scan10.png"]
+    (tmp_path / "empty").mkdir()
+    dropped(files=[str(tmp_path / "empty")])
+    page.get_by_text("There is no picture in it.").wait_for()
+    dropped(items=[{"mimeType": "text/uri-list", "data": "about:blank"}])
+    assert page.locator("#stage .note", has_text="a.tif").is_visible()
+    assert axe(page) == []
+
+
 def test_a_whole_repair_without_a_mouse(browse, picture_file, photograph):
     page = browse()
     open_picture(page, picture_file("old.png", photograph[:64, :64]))
@@ -219,10 +255,44 @@ def test_a_whole_repair_without_a_mouse(browse, picture_file, photograph):
     assert page.locator("#stage .tag").all_inner_texts() == ["Before: as it was opened", "After: inpainted"]
     assert [page.locator("#stage .tag").nth(n).is_visible() for n in (0, 1)] == [True, False]
     assert read_image(download(page)).pixels.shape == (64, 64)
+    # A button that is gone once it was pressed hands the focus to the picture.
+    page.locator("#go-on").focus()
+    page.keyboard.press("Enter")
+    page.locator("#stage .note", has_text="old-inpaint.png").wait_for()
+    page.wait_for_function("document.activeElement.matches('#stage .view')")
     for tab in ("Learn", "Look inside"):
         page.get_by_role("tab", name=tab).click()
         page.get_by_role("tab", name=tab, selected=True).wait_for()
         assert axe(page) == [], tab
+
+
+def test_undo_goes_on_where_marks_end(browse, picture_file, scratched):
+    """A repair is undone as what was marked is, by the same keys."""
+    page = browse()
+    open_picture(page, picture_file("old.png", scratched))
+    choose(page, "Inpaint")
+    page.get_by_role("button", name="Eraser").wait_for()
+    stroke(page, (0.2, 0.3), (0.4, 0.3))
+    marked = on_stage(page)["marked"]
+    # The brush grows by keys, and the ring that shows it, too.
+    page.keyboard.press("]")
+    assert page.locator("#stage .cursor").evaluate("ring => ring.style.width") == "28px"
+    page.locator("#said", has_text="Brush size 28").wait_for()
+    repair(page)
+    # The line between before and after stands left of the hole: what was made of it is seen.
+    assert int(page.get_by_label("Before and after").input_value()) < 20
+    page.keyboard.press("Control+z")
+    page.locator(".steps [aria-current]", has_text="1. old.png").wait_for()
+    page.get_by_role("button", name="Eraser").wait_for()
+    assert on_stage(page)["marked"] == marked
+    page.keyboard.press("Control+z")
+    assert on_stage(page)["marked"] == 0
+    page.keyboard.press("Control+z")
+    page.locator("#said", has_text="There is nothing to undo.").wait_for()
+    page.keyboard.press("Control+y")
+    assert on_stage(page)["marked"] == marked
+    page.keyboard.press("Control+y")
+    page.locator(".steps [aria-current]", has_text="2. inpainted").wait_for()
 
 
 def test_deblock_and_other_factors(browse, picture_file, photograph):
@@ -266,6 +336,7 @@ def test_another_attempt_and_where_it_was_copied_from(browse, picture_file):
     origins = page.get_by_alt_text("Where pixels were copied from")
     origins.wait_for()
     assert origins.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+    assert axe(page) == []
     page.locator("#another").click()
     repair(page, press=False)
     second = downloaded(page).pixels
@@ -273,3 +344,8 @@ def test_another_attempt_and_where_it_was_copied_from(browse, picture_file):
     assert page.locator(".steps button span").all_inner_texts()[-2:] == ["2. inpainted", "3. inpainted, attempt 2"]
     step(page, "2. inpainted")
     np.testing.assert_array_equal(downloaded(page).pixels, first)
+    # Attempts are counted for each picture anew.
+    go_on(page, "lawn-inpaint.png")
+    stroke(page, (0.4, 0.45), (0.6, 0.55))
+    repair(page)
+    assert page.locator(".steps button span").all_inner_texts()[-1] == "4. inpainted"

@@ -18,6 +18,7 @@ from steps import choose, damage, go_on, on_stage, open_picture, repair, stroke
 from cosparse.io.picture import Picture
 from cosparse.noise import Gaussian
 from cosparse.reconstruction.tasks import TASKS
+from cosparse.reconstruction.watch import Watch
 from cosparse.studio import repair_job
 from cosparse.studio.guard import Guard
 from cosparse.studio.limits import Limits, Refused
@@ -78,6 +79,40 @@ def test_cancel_ends_the_run_that_was_meant(browse, picture_file, photograph):
     ).wait_for()  # its turn has come and gone, and so has that of the repair before it
     assert "Done in" in page.locator("#status").text_content()
     assert page.locator("#learn-status").inner_text().strip() == "Cancelled."
+
+
+def test_cancel_while_holes_are_filled(browse, picture_file, monkeypatch):
+    """The scale at work is the last one; the picture stays as it was, and the focus is on Repair again."""
+    from skimage.data import grass
+
+    filled, held = Watch.filled, threading.Event()
+
+    def slow(self, *given):
+        stop = filled(self, *given)
+        held.wait(PATIENCE / 1000)
+        return stop
+
+    monkeypatch.setattr(Watch, "filled", slow)
+    page = browse()
+    open_picture(page, picture_file("lawn.png", grass()[:112, :128]))
+    choose(page, "Inpaint")
+    page.get_by_role("button", name="Eraser").wait_for()
+    page.get_by_label("Brush size").fill("80")
+    page.get_by_role("button", name="Zoom out").click()
+    stroke(page, (0.4, 0.45), (0.6, 0.55))
+    stroke(page, (0.4, 0.6), (0.6, 0.4))
+    page.locator("#repair").focus()
+    page.keyboard.press("Enter")
+    page.locator("#status", has_text="wide holes are filled, scale 1 of").wait_for()
+    page.locator("#repair-cancel:enabled").focus()
+    page.keyboard.press("Enter")
+    page.locator("#repair-cancel:disabled").wait_for()
+    held.set()
+    page.locator("#status", has_text="Cancelled").wait_for()
+    page.locator("#repair:not(.busy)").wait_for()
+    page.wait_for_function("document.activeElement.id === 'repair'")
+    assert on_stage(page)["result"] == ""
+    assert on_stage(page)["marked"] > 0.02
 
 
 def test_no_place_in_the_queue_is_said(browse, tmp_path):

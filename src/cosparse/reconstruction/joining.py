@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cosparse.kernels.copying_reference import Image
 from cosparse.operator import AnalysisOperator
+from cosparse.reconstruction.blending import blended
 from cosparse.reconstruction.bounds import Pair
 from cosparse.reconstruction.engine import solve
 from cosparse.reconstruction.holes import Box, grown
@@ -17,7 +18,8 @@ from cosparse.reconstruction.scales import Mask
 from cosparse.reconstruction.stages import plan
 
 MARGIN = 16  # pixels about a hole that its energy sees
-FIRM = 1.0  # grey levels of noise that copied pixels are taken to have; at a seam as much more as its sides disagree
+FIRM = 0.5  # grey levels of noise that copied pixels are taken to have
+SEAM = 0.3  # of how far the sides of a seam disagree: as much more noise its pixels are taken to have
 
 
 def joined(
@@ -26,9 +28,10 @@ def joined(
     """The box of an image (h, w, channels) whose gap was filled from the origins: known pixels held, copied ones drawn
     to what they are, the less at seams the more these show."""
     operator, quality, bounds = prior
+    image = blended(image, gap, origins)
     around = grown(box, MARGIN, gap.shape)
     free, part = gap[around], np.ascontiguousarray(image[around])
-    variance = FIRM**2 + np.square(disagreement(image, gap, origins)[around])
+    variance = FIRM**2 + np.square(SEAM * disagreement(image, gap, origins)[around])
     trust = np.asarray(FIRM**2 / variance, np.float32)
     channels, join = take_apart(part if part.shape[2] > 1 else part[..., 0], bounds)
     planes: list[Plane] = []

@@ -39,10 +39,12 @@ class BatchControls:
     def offered(self, session: Session) -> Update:
         """What there is to choose from."""
         names = [(file.name, number) for number, file in enumerate(session.batch)]
+        shown = session.source.name if session.source else ""
+        at = next((number for name, number in names if name == shown), None)  # None: what came of one of them is shown
         return {
             self.box: gr.update(visible=len(names) > 1),
-            self.list: gr.update(choices=names, value=0 if names else None),
-            self.report: "",
+            self.list: gr.update(choices=names, value=at),
+            self.report: session.report,
         }
 
     def chosen(self, session: Session, number: Any) -> File:
@@ -91,4 +93,5 @@ class BatchControls:
             address = session.publish("all", "repaired.zip", lambda path: shutil.move(archive.path, path))
             link = f"Download all as ZIP<small>{ready} picture{'s' if ready > 1 else ''}</small>"
             body = chart.figures([], chart.download(link, address, "repaired.zip")) + body
+        session.report = body
         return {self.stage.status: news(said), self.report: body}

@@ -76,6 +76,7 @@ class History:
     steps: list[Step] = field(default_factory=list)
     at: int = 0  # the number of the step on the stage
     count: int = 0
+    shown: int = 0  # how often the browser was told what is on the stage
     name: str = field(default_factory=lambda: secrets.token_urlsafe(6))  # by which a browser tells it from others
 
     @property

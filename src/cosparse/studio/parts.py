@@ -57,12 +57,14 @@ class Studio:
         outputs: Parts,
         *,
         brief: bool = False,
+        last: bool = False,
         js: str | None = None,
     ) -> Any:
         """Answer an event by `handler`, which gets the page's session and the inputs. Failures appear as the status.
 
         A few are answered at a time, those of a page in the order in which they were asked (see `Guard`). What is
-        `brief` does not wait for other pages. The browser first runs `js` on the inputs.
+        `brief` does not wait for other pages. Of many events in a moment only the `last` counts, if so. The browser
+        first runs `js` on the inputs.
         """
 
         def answer(request: gr.Request, *values: Any) -> Update:
@@ -77,7 +79,7 @@ class Studio:
 
         asked = answer if brief else wait
         asked.__name__ = getattr(handler, "__name__", "answer")  # what Gradio calls it
-        return event(asked, inputs, [status, *outputs], js=js, **AT_ONCE)
+        return event(asked, inputs, [status, *outputs], js=js, trigger_mode="always_last" if last else None, **AT_ONCE)
 
 
 def scripted(template: str, call: str, *, value: str | None = "", **options: Any) -> Any:

@@ -145,6 +145,8 @@ class RepairTab:
         for control in blur:
             on(control.change, self.choose_blur, blur, [self.kernel, self.angle])
         on(self.operator_drop.upload, self.load_operator, [self.operator_drop], [self.operator])
+        for control in controls:  # by the person: what the page itself sets is known
+            self.studio.on(self.status, control.input, self.remember, controls, [], brief=True, last=True)
         self.noise.connect(self.status)
         self.masks.connect(self.stage, self.task)
         script = f"async (ticket, ...rest) => [ticket, ...await ({SEND})(...rest)]"
@@ -169,10 +171,10 @@ class RepairTab:
         """A picture was dropped, or several."""
         files = self.studio.uploads(session, keys)
         if len(files) == 1:
-            (name, data), session.batch = files[0], []
+            (name, data), session.batch, session.report = files[0], [], ""
             found = self._present(session, Source(name, open_picture(name, data, self.studio.limits)), task, kind)
             return found | self.batch.offered(session)
-        session.batch, problems = many_pictures.gather(session, files, self.studio.limits)
+        (session.batch, problems), session.report = many_pictures.gather(session, files, self.studio.limits), ""
         if not session.batch:
             raise Refused(" ".join(problems))
         update = self._present(session, many_pictures.opened(session.batch[0], self.studio.limits), task, kind)
@@ -188,7 +190,7 @@ class RepairTab:
         """One of the pictures that come along was chosen."""
         if name not in EXAMPLES:
             raise Refused("There is no such example.")
-        session.batch = []
+        session.batch, session.report = [], ""
         found = self._present(session, Source(f"{name}.png", example(name)), task, kind)
         return found | self.batch.offered(session)
 
@@ -244,13 +246,20 @@ class RepairTab:
             update |= {control: gr.update(value=value) for control, value in values}
         menu = gr.update(choices=operator_choices(session))
         update[self.operator] = {**update.get(self.operator, {}), **menu}
+        task, kind = (session.settings[0], session.settings[STATED]) if session.settings else ("denoise", "auto")
+        if session.settings or session.source is not None:
+            update |= self.choose(session, task, kind)
         if session.source is not None:
-            task, kind = (session.settings[0], session.settings[STATED]) if session.settings else ("denoise", "auto")
-            update |= self.choose(session, task, kind) | self._shown(session, task, kind) | self.batch.offered(session)
+            update |= self._shown(session, task, kind) | self.batch.offered(session)
             update[self.status] = news("The page was loaded again; what was done is still here.")
         return update
 
     # -- the settings ----------------------------------------------------------------------------------
+
+    def remember(self, session: Session, *controls: Any) -> Update:
+        """What the person chose, for when the page is loaded again."""
+        session.settings = controls
+        return {}
 
     def choose(self, session: Session, task: str, kind: str) -> Update:
         """A task was picked. What is on the stage stays there."""
@@ -263,8 +272,6 @@ class RepairTab:
             self.for_jpeg: gr.update(visible=record.compressed),
             self.attempt: gr.update(value=PAGE_TASKS[task].offer),
         }
-        if session.settings:
-            session.settings = (task, *session.settings[1:])
         if session.source is not None:
             update |= self.stage.shown(session, record)
             if said := kept(session, task):
@@ -306,7 +313,7 @@ class RepairTab:
             latest = None
             if not run.over and session.history.current is base:
                 view = scene.published(session, "preview", first)
-                yield {self.stage.picture: scene.staged(session, job.task, view, job.factor)}
+                yield {self.stage.picture: scene.staged(session, job.task, view, job)}
         if not run.over:
             yield {self.status: news("Full picture…", share=0.0)}
             began = time.monotonic()

@@ -32,29 +32,39 @@ from cosparse.studio.work import Run, remaining, seconds
 Shown = dict[str, Any]  # what a part of the page is told: addresses, sizes, words
 
 
-def staged(session: Session, task: Task, preview: str | None = None, factor: float = 1) -> Shown | None:
-    """What the browser is told: the picture, and its repair or a `preview` of it, `factor` times enlarged."""
+def staged(session: Session, task: Task, preview: str | None = None, job: Job | None = None) -> Shown | None:
+    """What the browser is told: the picture, and its repair or a `preview` of what the `job` will make of it."""
     step = session.history.current
     if step is None:
         return None
     done, source = step.done, step.source
-    if preview is None and done:
-        factor = done.job.factor
+    if preview is None:
+        job = done.job if done else None
+    session.history.shown += 1
     word = task.word if preview else done.job.task.word if done else ""
     return {
-        **extent(session, source, factor),
+        **extent(session, source, job.factor if job else 1),
         "before": step.view,
         "after": preview or (done.view if done else None),
         "stage": "preview" if preview else "full" if done else "",
         "origins": done.origins if done and not preview else None,
-        "step": step.number,
+        "line": _line(source, job),
+        "turn": session.history.shown,
         "root": f"{session.history.name} {step.root}",
         "paint": task.masks,
         "was": source.damage.words if source.damage else step.after or "as it was opened",
         "became": f"{word}, preview" if preview else word,
-        "mask": session.overlay and list(session.overlay),
+        "mask": list(session.overlay[1:]) if session.overlay and session.overlay[0] == step.root else None,
         "spent": step.number if step.after == TASKS["inpaint"].word else 0,
     }
+
+
+def _line(source: Source, job: Job | None) -> int:
+    """Where, in percent from the left, before and after meet at first: left of a painted hole, so that it is seen."""
+    if job is None or job.missing is None or source.missing is not None:
+        return 50
+    first, wide = int(job.missing.any(axis=0).argmax()), int(job.missing.shape[1])
+    return min(50, max(2, 100 * first // wide - 5))
 
 
 def published(session: Session, slot: str, work: Array, keep: int = 2) -> str:
@@ -78,7 +88,14 @@ def extent(session: Session, source: Source, factor: float = 1) -> Shown:
 def steps(history: History) -> Shown:
     """All steps, for the list of them; those that were only gone on from stand in it while they are on the stage."""
     items = [
-        {"number": step.number, "words": step.words, "image": step.thumbnail, "current": step.number == history.at}
+        {
+            "number": step.number,
+            "words": step.words,
+            "image": step.thumbnail,
+            "current": step.number == history.at,
+            "root": f"{history.name} {step.root}",
+            "done": step.done is not None,
+        }
         for step in history.steps
         if not step.after or step.done or step.number == history.at
     ]
@@ -108,6 +125,9 @@ def doing(what: str, began: float, at: Progress) -> str:
     colours = f", colour {at.plane + 1} of {at.planes}" if at.planes > 1 else ""
     left = (time.monotonic() - began) * (1 - share) / max(share, 1e-3)
     said = f"{what}: iteration {at.iteration} of {at.iterations}{colours}"
+    if at.filling:  # each scale takes several times as long as the one before: nothing is said of how long
+        said = f"{what}: wide holes are filled, scale {at.filling.scale} of {at.filling.scales}"
+        return news(said, share=share)
     return news(said, remaining(left) if share > 0.05 else "", share)
 
 

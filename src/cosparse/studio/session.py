@@ -30,7 +30,8 @@ Write = Callable[[Path], object]
 MASKS = 12  # pictures of masks that a page keeps, as one may undo and redo them
 # What a page holds that the same page, loaded again, gets.
 INHERITED = (
-    "folder", "history", "noise_map", "overlay", "seed", "settings", "batch", "operators", "training", "_files",
+    "folder", "history", "noise_map", "overlay", "seed", "settings", "batch", "report", "operators", "training",
+    "_files",
 )  # fmt: skip
 
 
@@ -59,9 +60,10 @@ class Session:
     history: History = field(init=False)
     noise_map: Map | None = None  # on 0..255, as it was dropped
     seed: int = 0  # of what is copied into wide holes; another gives another attempt
-    overlay: tuple[int, str] | None = None  # a mask to lay over the picture: its number and address
+    overlay: tuple[int, int, str] | None = None  # a mask to lay over a picture: whose (its root), number and address
     settings: tuple[Any, ...] = ()  # of the tab Repair, as they were when they were last used
     batch: list[File] = field(default_factory=list)  # pictures to repair in one go
+    report: str = ""  # what came of that, as the page shows it
     operators: dict[str, AnalysisOperator] = field(default_factory=dict)
     training: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
@@ -152,8 +154,9 @@ class Session:
 
     def lay_over(self, write: Write) -> None:
         """A mask, drawn by `write`, that the stage is to lay over the picture."""
-        number = self.overlay[0] + 1 if self.overlay else 1
-        self.overlay = number, self.publish("mask", "mask.png", write, keep=MASKS)
+        number = self.overlay[1] + 1 if self.overlay else 1
+        root = self.history.current.root if self.history.current else 0
+        self.overlay = root, number, self.publish("mask", "mask.png", write, keep=MASKS)
 
     def inherit(self, other: Session) -> None:
         """Take all that another page held, which then is closed."""
@@ -194,7 +197,7 @@ class Session:
         self._files.clear()
         self.history = History(self.limits.history_bytes)
         self.noise_map = self.overlay = None
-        self.settings, self.batch = (), []
+        self.settings, self.batch, self.report = (), [], ""
         self.operators.clear()
         self.training.clear()
 

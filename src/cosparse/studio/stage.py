@@ -51,6 +51,7 @@ class Stage:
             noise_seen.look(source), after=after,
         )  # fmt: skip
         session.forget(session.history.add(step))
+        session.seed = 0  # attempts are counted for each picture that is to be repaired
         return step
 
     def finish(self, session: Session, base: Step, done: Done) -> Step:

@@ -40,7 +40,7 @@ export function say(text) {
     region = make("div", { id: "said", class: "unseen", role: "status" });
     (document.querySelector("main") || document.body).append(region);
   }
-  if (region.textContent !== text) region.textContent = text;
+  region.textContent = region.textContent === text ? `${text}\u00a0` : text; // the same again is read out again
 }
 
 // What a tab keeps while it is loaded again. Where the browser allows none of it, the page works without.
@@ -56,8 +56,9 @@ export const kept = {
   set(name, value) {
     try {
       sessionStorage.setItem(place(name), JSON.stringify(value));
+      return true;
     } catch {
-      sessionStorage.removeItem(place(name));
+      return false; // there is no store, or no room in it; what it held before is still there
     }
   },
 };

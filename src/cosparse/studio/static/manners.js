@@ -1,6 +1,7 @@
 // How the page behaves beyond what Gradio gives: for keyboards and screen readers, and before it is left.
 
 import { kept, say } from "./dom.js";
+import { steps } from "./lists.js";
 import { onStage } from "./stage.js";
 
 const RUNS = ["repair", "learn", "all"];
@@ -33,6 +34,15 @@ function follow() {
   }
 }
 document.addEventListener("focusin", follow);
+
+// A button that is gone once it was pressed takes the focus with it: the picture, which changed, gets it.
+let last = null;
+document.addEventListener("focusin", (event) => { last = event.target; });
+document.addEventListener("pointerdown", (event) => { last = event.target.closest?.("button, a, input, .view"); });
+function hold() {
+  if (document.activeElement !== document.body || !last || last.offsetParent) return;
+  if (last.closest?.("#bench") || !last.isConnected) document.querySelector("#stage .view")?.focus({ preventScroll: true });
+}
 document.addEventListener("click", (event) => {
   const pressed = event.target.closest?.("button");
   if (pressed?.getAttribute("aria-disabled") === "true") {
@@ -61,26 +71,30 @@ new MutationObserver(() => {
     asked = false;
     group();
     follow();
+    hold();
     tell();
   });
 }).observe(document.documentElement, { childList: true, subtree: true, attributes: true, attributeFilter: ["class", "disabled"] });
 
 // --- before the page is left ------------------------------------------------------------------------
 
-const saved = kept.get("saved") || { step: 0, files: [] };
+// Of each picture: up to which step, and which of its marks, it was downloaded; and other files that were.
+const saved = kept.get("downloaded") || { steps: {}, marks: {}, files: [] };
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[download]");
   if (!link) return;
-  saved.step = Math.max(saved.step, onStage().step);
-  saved.files.push(link.getAttribute("href"));
-  saved.marked = onStage().marked;
-  kept.set("saved", saved);
+  const { root, marks } = onStage();
+  if (link.closest("#figures")) saved.steps[root] = Math.max(...steps().filter((one) => one.root === root).map((one) => one.number));
+  if (!link.closest("#learn-figures, #batch-report")) saved.marks[root] = marks[root];
+  saved.files = [...saved.files.slice(-50), link.getAttribute("href")];
+  kept.set("downloaded", saved);
 }, true);
 
 function unsaved() {
-  const { step, solved, marked } = onStage();
   if (RUNS.some((name) => document.getElementById(name)?.classList.contains("busy"))) return true;
-  if ((solved || marked) && step > saved.step) return true;
+  if (steps().some(({ root, number, done }) => done && number > (saved.steps[root] || 0))) return true;
+  const { marks } = onStage();
+  if (steps().some(({ root }) => root in marks && marks[root] !== saved.marks[root])) return true;
   const others = [...document.querySelectorAll("#learn-figures a.download, #batch-report a.download")];
   return others.some((link) => !saved.files.includes(link.getAttribute("href")));
 }

@@ -4,7 +4,19 @@
 import { kept, make, send } from "./dom.js";
 
 const COLOUR = "#e8336d";
+const MOST = 40; // pictures whose edits are remembered
 const round = (number) => Math.round(number * 1e5) / 1e5;
+
+// Of every picture of this tab: its edits, how many of them are done, by which steps they were spent, and how often all
+// that has changed.
+const all = new Map(Object.entries(kept.get("strokes") || {}));
+
+// What still shows: all since it was last cleared.
+function visible({ edits, count }) {
+  const done = edits.slice(0, count);
+  return done.slice(done.findLastIndex((edit) => edit.clear) + 1);
+}
+const marks = (state) => visible(state).some((edit) => edit.image || (edit.points && !edit.erase));
 
 export class Painting {
   constructor(changed) {
@@ -14,6 +26,7 @@ export class Painting {
     this.edits = [];
     this.count = 0; // how many of the edits are done; those after it were undone
     this.spent = [];
+    this.turn = 0; // how often they changed
     this.images = new Map();
   }
 
@@ -24,15 +37,17 @@ export class Painting {
     }
     if (root !== this.root) {
       this.root = root;
-      const before = (kept.get("strokes") || {})[root] || { edits: [], count: 0, spent: [] };
-      [this.edits, this.count, this.spent] = [before.edits, before.count, before.spent];
+      Object.assign(this, all.get(root) || { edits: [], count: 0, spent: [], turn: 0 });
     }
     this.redraw();
   }
   #keep() {
-    const all = Object.entries(kept.get("strokes") || {}).filter(([root]) => root !== this.root).slice(-4);
     const { edits, count, spent } = this;
-    kept.set("strokes", { ...Object.fromEntries(all), [this.root]: { edits, count, spent } });
+    all.delete(this.root);
+    all.set(this.root, { edits, count, spent, turn: ++this.turn });
+    for (const root of [...all.keys()].slice(0, -MOST)) all.delete(root);
+    // The browser's store is small: if not all have room in it, the last pictures have, or this one alone.
+    for (const few of [MOST, 4, 1]) if (kept.set("strokes", Object.fromEntries([...all].slice(-few)))) break;
     this.changed();
   }
   #add(edit) {
@@ -44,13 +59,15 @@ export class Painting {
   get done() {
     return this.edits.slice(0, this.count);
   }
-  // What still shows: all since it was last cleared.
   get #visible() {
-    const done = this.done;
-    return done.slice(done.findLastIndex((edit) => edit.clear) + 1);
+    return visible(this);
   }
   get empty() {
-    return !this.#visible.some((edit) => edit.image || (edit.points && !edit.erase));
+    return !marks(this);
+  }
+  // Of every picture on which something is marked: which state of its marks that is.
+  get turns() {
+    return Object.fromEntries([...all].filter(([, state]) => marks(state)).map(([root, { turn }]) => [root, turn]));
   }
 
   begin([x, y], radius, erase) {
@@ -61,8 +78,7 @@ export class Painting {
   extend([x, y]) {
     const stroke = this.edits.at(-1), wide = this.canvas.width;
     stroke.points.push([round(x / wide), round(y / wide)]);
-    if (stroke.erase) this.redraw();
-    else this.#draw({ ...stroke, points: stroke.points.slice(-2) });
+    this.#draw({ ...stroke, points: stroke.points.slice(-2) });
   }
   end() {
     this.redraw(); // drawn piece by piece, its edges are not quite the same

@@ -2,6 +2,7 @@
 
 import { make, say } from "./dom.js";
 import { gestures } from "./gestures.js";
+import { walk } from "./lists.js";
 import { Painting } from "./painting.js";
 import { View } from "./view.js";
 
@@ -51,13 +52,15 @@ export function stage(element, props, watch) {
   const compare = make("div", { class: "compare" }, sides[0], slide, sides[1]);
   const note = make("div", { class: "note" });
   root.replaceChildren(make("div", { class: "bar" }, modes, copies, brushes, zooms), frame, compare, note);
-  const state = { painting: false, erase: false, spot: null, shown: null };
+  const state = { painting: false, erase: false, spot: null, at: [0, 0], shown: null };
 
   function show(value) {
     const given = value && value.before ? value : null;
     root.classList.toggle("empty", !given);
     if (!given) return;
     const last = state.shown || {};
+    const same = last.root?.split(" ")[0] === given.root.split(" ")[0];
+    if (same && given.turn < last.turn) return; // answers that come close together may be taken in the other order
     const another = given.before !== last.before;
     state.shown = given;
     root.dataset.result = given.after ? given.stage : "";
@@ -85,6 +88,7 @@ export function stage(element, props, watch) {
     if (given.mask && given.mask[0] !== last.mask?.[0] && (last.before || !painting.done.length)) {
       painting.lay(given.mask[1], given.mask[0]);
     }
+    if (given.after && (another || !last.after)) slide.value = given.line;
     if (another || given.paint !== last.paint || given.after !== last.after) paint(Boolean(given.paint) && !given.after);
     offer();
     compared();
@@ -103,8 +107,10 @@ export function stage(element, props, watch) {
     after.style.clipPath = `inset(0 0 0 ${share}%)`;
     edge.style.left = `${share}%`;
     const wide = view.width * view.scale, line = view.x + (wide * share) / 100; // nothing is labelled that is not seen
-    const seen = [line - Math.max(0, view.x) > 20, Math.min(frame.clientWidth, view.x + wide) - line > 20];
+    const room = [line - Math.max(0, view.x), Math.min(frame.clientWidth, view.x + wide) - line];
+    const seen = room.map((part) => part > 72);
     for (const n of [0, 1]) {
+      tags[n].style.maxWidth = state.painting ? "" : `${Math.round(room[n]) - 16}px`; // nor beyond the line
       tags[n].hidden = root.classList.contains("solved") ? !(state.painting ? n === 0 : seen[n]) : true;
       sides[n].classList.toggle("away", !(n ? share < 100 : share > 0));
     }
@@ -143,9 +149,18 @@ export function stage(element, props, watch) {
   }
   const back = () => say(painting.undo() ? "Undone." : "There is nothing to undo.");
   const forth = () => say(painting.redo() ? "Done again." : "There is nothing to do again.");
+  // By keys everything can be undone: marks where one paints, and else, or when none are left, the steps.
+  const undoAny = () => (state.painting && painting.undoable) || !walk(-1) ? back() : null;
+  const redoAny = () => (state.painting && painting.redoable) || !walk(1) ? forth() : null;
   function hover([x, y]) {
     const wide = Number(size.value);
+    state.at = [x, y];
     Object.assign(cursor.style, { width: `${wide}px`, height: `${wide}px`, left: `${x * view.scale - wide / 2}px`, top: `${y * view.scale - wide / 2}px` });
+  }
+  function resize(by) {
+    size.value = Number(size.value) + by;
+    hover(state.at);
+    if (by) say(`Brush size ${size.value}`);
   }
   const radius = () => Number(size.value) / 2 / view.scale;
   function dot() {
@@ -200,7 +215,7 @@ export function stage(element, props, watch) {
     const action = {
       "+": () => view.zoom(1.5), "=": () => view.zoom(1.5), "-": () => view.zoom(1 / 1.5), 0: fit, 1: exact, f: full,
       b: () => pick(false), e: () => pick(true), u: back,
-      "[": () => { size.value = Number(size.value) - 4; }, "]": () => { size.value = Number(size.value) + 4; },
+      "[": () => resize(-4), "]": () => resize(4),
     }[event.key.toLowerCase()];
     if (arrow && event.shiftKey) view.pan(-60 * arrow[0], -60 * arrow[1]);
     else if (arrow && state.painting) step(arrow);
@@ -216,20 +231,21 @@ export function stage(element, props, watch) {
     if (event.key === " " && state.painting && !hands.moved() && (state.spot || !frame.matches(":hover"))) dot();
   });
   slide.addEventListener("input", compared);
+  size.addEventListener("input", () => resize(0));
   document.addEventListener("fullscreenchange", fit);
   new ResizeObserver(() => { if (!view.zoomed || !sheet.style.width) fit(); else view.place(); }).observe(frame);
 
-  current = { root, painting, state, back, forth };
+  current = { root, painting, state, undoAny, redoAny };
   watch("value", () => show(props.value));
   show(props.value);
 }
 
 // Wherever the focus is, but in a field that has an undo of its own.
 document.addEventListener("keydown", (event) => {
-  if (!(event.ctrlKey || event.metaKey) || event.altKey || !current?.state.painting || current.root.offsetParent === null) return;
+  if (!(event.ctrlKey || event.metaKey) || event.altKey || !current?.state.shown || current.root.offsetParent === null) return;
   if (event.target.matches?.("input:not([type=range], [type=radio], [type=file], [type=checkbox]), textarea, select")) return;
   const key = event.key.toLowerCase();
-  const action = key === "y" || (key === "z" && event.shiftKey) ? current.forth : key === "z" ? current.back : null;
+  const action = key === "y" || (key === "z" && event.shiftKey) ? current.redoAny : key === "z" ? current.undoAny : null;
   if (!action) return;
   event.preventDefault();
   action();
@@ -244,8 +260,7 @@ export async function mask() {
   }
 }
 
-// What is on the stage: the number of a step, whether it is a result, and whether something is marked.
+// The picture on the stage, and of this and all others the state of what is marked on them.
 export function onStage() {
-  const { shown } = current?.state || {};
-  return { step: shown?.step || 0, solved: shown?.stage === "full", marked: Boolean(shown) && !current.painting.empty };
+  return { root: current?.painting.root || "", marks: current?.painting.turns || {} };
 }
