@@ -169,8 +169,9 @@ def _of_complex_images(y: torch.Tensor, physics: LinearPhysics, shape: tuple[int
     """deepinv holds them as two channels; to the prior, which follows the phase, they are one complex plane."""
     n, _, *sides = shape
     pair = (lambda image: physics.A(parts_of(image))), (lambda data: complex_of(physics.A_adjoint(data)))
-    found = reconstruct(y, pair, (n, 1, *sides), **{**given, "dtype": complex})
-    return replace(found, image=parts_of(found.image))  # type: ignore[arg-type]
+    found: Reconstruction = reconstruct(y, pair, (n, 1, *sides), **{**given, "dtype": complex})
+    image: Any = found.image
+    return replace(found, image=parts_of(image))
 
 
 def _noise_of(physics: LinearPhysics) -> float:

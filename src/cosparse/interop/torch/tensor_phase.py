@@ -37,7 +37,7 @@ def is_complex(dtype: Any) -> bool:
     kind = torch.empty(0, dtype=dtype).numpy().dtype.kind if isinstance(dtype, torch.dtype) else np.dtype(dtype).kind
     if kind not in "fc":
         raise ValueError(f"dtype: expected float or complex, the kind of number a pixel is, got {dtype!r}")
-    return kind == "c"
+    return bool(kind == "c")
 
 
 def _blurred(planes: torch.Tensor, width: float) -> torch.Tensor:

@@ -182,8 +182,9 @@ def reconstruct(
         means = as_array(sensing.forward(image).reshape(-1))
         found = _solved(sensing, data, image, noise.weighed(means), options, unit, watch)
     result = _reported(*found, unit, sensing.shape)
-    image = complex_of(result.image) if imaginary else result.image  # type: ignore[arg-type]
-    return replace(result, image=image.reshape([int(side) for side in shape]))
+    shown: Any = result.image
+    shown = complex_of(shown) if imaginary else shown
+    return replace(result, image=shown.reshape([int(side) for side in shape]))
 
 
 def _solved(
