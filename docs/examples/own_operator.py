@@ -122,9 +122,8 @@ across = [100 * each for each in unlike.values()]
 left.scatter(across, further.values(), color="C3", marker="s", zorder=2, label="shipped, trained on, over shipped")
 left.scatter(across, gain.values(), color="C0", zorder=2, label="learned, over learned from photographs")
 for name in kinds:
-    highest = max(gain[name], further[name])
-    left.annotate(name, (100 * unlike[name], highest), xytext=(5, 5), textcoords="offset points")
-left.margins(x=0.18, y=0.15)
+    left.annotate(name, (100 * unlike[name], gain[name]), xytext=(6, -4), textcoords="offset points")
+left.margins(x=0.22, y=0.15)
 left.legend(loc="upper left", fontsize=8)
 left.set_xlabel("patches sparser by an operator of their own, %")
 left.set_ylabel("dB gained")
