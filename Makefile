@@ -66,7 +66,8 @@ pictures: $(VENV)/.tests browser
 	$(BIN)/python -m pytest tests/studio/test_studio_pictures.py --studio-pictures docs/images
 	$(BIN)/python benchmarks/paper/closeups.py
 
-# Every example runs, each page is looked through for links that lead nowhere; a warning fails. Nothing is fetched but packages.
+# Every example runs, those of torch, deepinv and napari where the environments of their tests have been made; each page is looked through
+# for links that lead nowhere; a warning fails. Nothing is fetched but packages.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -b html -W --keep-going --quiet docs docs/_build/html
 	@echo "make: docs/_build/html/index.html"

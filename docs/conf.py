@@ -63,6 +63,7 @@ myst_heading_anchors = 4
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -81,7 +82,13 @@ if os.environ.get("COSPARSE_DOCS_NETWORK"):
         "sklearn": ("https://scikit-learn.org/stable", None),
         "torch": ("https://docs.pytorch.org/docs/stable", None),
         "deepinv": ("https://deepinv.github.io/deepinv", None),
+        "pylops": ("https://pylops.readthedocs.io/en/stable", None),
+        "pyproximal": ("https://pyproximal.readthedocs.io/en/stable", None),
+        "xarray": ("https://docs.xarray.dev/en/stable", None),
         "dask": ("https://docs.dask.org/en/stable", None),
+        "distributed": ("https://distributed.dask.org/en/stable", None),
+        "zarr": ("https://zarr.readthedocs.io/en/stable", None),
+        "napari": ("https://napari.org/stable", None),
     }
 
 # Examples and the figures of pages

@@ -189,7 +189,7 @@ def test_own_operator(imported, capsys):
     imported("own_operator").main(["--quick", "--kinds", "filaments"])
     head, _, *lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     names = [name.strip() for name in head.split("|")[2:-1]]
-    assert names[:3] == ["none (noisy)", "default", "goal"] and len(names) == 7
+    assert names[:4] == ["none (noisy)", "staged", "default", "goal"] and len(names) == 10
     for noise, line in zip(("Gaussian 0.06", "Gaussian 0.12", "Poisson"), lines, strict=False):
         figures = [float(figure.strip(" *")) for figure in line.split("|")[2:-1]]
         assert noise in line and min(figures[1:]) > figures[0] + 5

@@ -7,6 +7,8 @@ would have had. Here the cluster is two processes on this machine and the pictur
 with an address, ``cluster.connect("tcp://10.0.0.5:8786")``, nothing else changes.
 :doc:`../cluster` has the rest.
 
+::
+
     pip install 'cosparse[cluster]' matplotlib
     python docs/examples/cluster.py
 """

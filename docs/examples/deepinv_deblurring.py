@@ -5,6 +5,8 @@ Our prior and denoiser inside deepinv
 A physics of deepinv, a blur with noise, and three ways to undo it: its total variation, our denoiser in its
 plug-and-play, and :func:`cosparse.reconstruct`, which takes the physics as it is.
 
+::
+
     pip install 'cosparse[deepinv]'
     python docs/examples/deepinv_deblurring.py
 """
@@ -38,12 +40,13 @@ tv = deepinv.optim.FISTA(
 )
 
 # %%
-# The trained steps as the denoiser of half-quadratic splitting: six levels of noise, from strong to that of the data.
+# The trained steps as the denoiser of half-quadratic splitting: six levels of noise, from strong to that of the data,
+# as in deepinv's DPIR.
 levels = np.geomspace(49 / 255, sigma, 6)
-steps = 0.5 * (levels / sigma) ** 2
+steps = 4 * (levels / sigma) ** 2
 plug_and_play = deepinv.optim.HQS(
     data_fidelity=deepinv.optim.L2(), prior=deepinv.optim.PnP(AnalysisDenoiser()), max_iter=6,
-    params_algo={"stepsize": list(steps), "g_param": list(levels), "lambda": 1.0},
+    params_algo={"stepsize": list(steps), "g_param": list(levels), "lambda": list(1 / steps)},
 )  # fmt: skip
 
 # %%

@@ -6,6 +6,8 @@ A sensor behind a mosaic of colour filters measures one of three values at every
 the colour image, so `cosparse.reconstruct` fills in the others and removes the noise in one step: no demosaicing first,
 which would smear the noise, and no denoising after.
 
+::
+
     python docs/examples/demosaic.py
 """
 

@@ -5,6 +5,8 @@ Labelled and lazy arrays
 A stack of noisy images of the sky with times and coordinates, as an ``xarray.DataArray``: denoised it has them still,
 enlarged it has those of the finer pixels. In chunks, as a Dask array, nothing is computed before it is asked for.
 
+::
+
     pip install 'cosparse[xarray,cluster]' matplotlib
     python docs/examples/labelled_arrays.py
 """

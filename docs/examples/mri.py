@@ -5,6 +5,8 @@ Magnetic resonance imaging with several coils, from a quarter of k-space
 Every coil sees the slice through a sensitivity of its own, and of the Fourier coefficients of each only a quarter are
 measured, with noise. The image is complex: its phase varies over the slice. `dtype=complex` says so.
 
+::
+
     python docs/examples/mri.py
 """
 

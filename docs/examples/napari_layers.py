@@ -7,6 +7,8 @@ another takes the noise away. Everything below can be done with the mouse, under
 sets and starts the same widgets. :doc:`../interop-napari` says how they read axes, colours, stacks and layers that are
 not in memory.
 
+::
+
     pip install 'cosparse[napari]' PySide6_Essentials matplotlib
     python docs/examples/napari_layers.py
 

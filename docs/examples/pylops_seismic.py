@@ -6,6 +6,8 @@ A seismic trace is the derivative of the logarithm of the impedance of the groun
 (post-stack modelling). PyLops has this measurement as an operator; `cosparse.reconstruct` takes it as it is, stacked by
 PyLops with a second one: a rough section, such as velocities give, which knows the low frequencies that no trace has.
 
+::
+
     pip install 'cosparse[pylops]' matplotlib
     python docs/examples/pylops_seismic.py
 """

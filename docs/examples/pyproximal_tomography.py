@@ -5,6 +5,8 @@ Tomography by PyProximal, with total variation and with our prior
 PyProximal minimises sums of functions that it knows by their proximal maps. `AnalysisProximal` is the prior as one of
 these: it takes the place of total variation in the same iteration, with the same measurement.
 
+::
+
     pip install 'cosparse[pylops]' matplotlib
     python docs/examples/pyproximal_tomography.py
 """

@@ -6,6 +6,8 @@ Three textures, brick, grass and gravel, are told apart by single patches of 8x8
 learned from the patches without knowing which is which; what a linear classifier then sees is how strongly each atom
 answers. Principal components stand beside it.
 
+::
+
     pip install 'cosparse[sklearn]' matplotlib
     python docs/examples/sklearn_pipeline.py
 """

@@ -6,6 +6,8 @@ The shipped operator denoises in a few trained steps. As a module of PyTorch eve
 here for scans of printed text, on the left half of one page, and tried on its right half. What comes out is saved as an
 operator file, which every task, the command line and the web page take.
 
+::
+
     pip install 'cosparse[torch]' matplotlib
     python docs/examples/torch_training.py
 """

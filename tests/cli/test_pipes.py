@@ -169,6 +169,26 @@ def test_xargs_runs_several_at_a_time(folder):
         np.testing.assert_array_equal(read_image(name).pixels, cosparse.denoise(SMALL[number:], quality="fast"))
 
 
+@needs_posix
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("parallel") is None, reason="needs GNU parallel")
+def test_parallel_runs_a_call_for_each(folder):
+    """As docs/command-line.md has it."""
+    if b"GNU parallel" not in shell("parallel --version < /dev/null").stdout:
+        pytest.skip("this parallel is another program")
+    Path("scans").mkdir()
+    for number in range(3):
+        write_image(f"scans/{number} of 3.png", SMALL[number:])
+    done = shell(
+        "find scans -name '*.png' -print0 | "
+        "parallel --will-cite -0 -j2 cosparse denoise --quality fast {} clean/{/} 2> said; cat said | head -5"
+    )
+    assert b"Traceback" not in done.stdout
+    for number in range(3):
+        result = read_image(f"clean/{number} of 3.png").pixels
+        np.testing.assert_array_equal(result, cosparse.denoise(SMALL[number:], quality="fast"))
+
+
 COMPLETING = {
     "bash": {"COMP_WORDS": "cosparse den", "COMP_CWORD": "1"},
     "zsh": {"_TYPER_COMPLETE_ARGS": "cosparse den"},

@@ -169,6 +169,50 @@ def test_reconstruct_as_arrays_are(clean):
     assert ours.data_term + ours.prior_term <= ours.energy * (1 + 1e-4)
 
 
+def test_reconstruct_colours_as_arrays_are(colours):
+    """Of a mosaic: every pixel knows one of three values."""
+    seen = np.random.default_rng(0).integers(0, 3, colours.shape[:2])[..., None] == np.arange(3)
+    A = measurement.sampling(seen.ravel()[None])
+    y = A.matvec(colours.ravel())
+    wanted = cosparse.reconstruct(y, A, colours.shape, sigma=0.02, quality="fast")
+    kept = torch.tensor(seen).permute(2, 0, 1)
+    order = torch.arange(seen.size).reshape(seen.shape).permute(2, 0, 1)[kept].argsort()
+    given = torch.tensor(y)
+    shape = tuple(kept.shape)
+    ours = cosparse.reconstruct(given, lambda s: s[kept][order], shape, sigma=0.02, quality="fast")
+    found = ours.image.permute(1, 2, 0).numpy()
+    assert abs(cosparse.psnr(colours, found) - cosparse.psnr(colours, wanted.image)) < 0.05
+    assert ours.energy == pytest.approx(wanted.energy, rel=2e-3)
+
+
+def test_reconstruct_complex_images_as_arrays_are(clean):
+    """Whose prior follows the phase: told by `dtype`, through a function, a pair or a matrix of complex images."""
+    down, across = np.indices(clean.shape) / 60
+    truth = (clean * np.exp(2j * down * across + 1j * down)).astype(np.complex64)
+    mask = measurement.variable_density_mask(clean.shape, 0.4)
+    A = measurement.fourier_sampling(mask)
+    noise = np.random.default_rng(0).standard_normal((2, A.shape[0]))
+    y = (A.matvec(truth.ravel()) + 0.02 * (noise[0] + 1j * noise[1])).astype(np.complex64)
+    options = {"sigma": 0.02, "quality": "fast", "dtype": complex}
+    wanted = cosparse.reconstruct(y, A, truth.shape, **options)
+    kept = torch.tensor(mask)
+
+    def sampled(image):
+        return torch.fft.fft2(image, norm="ortho")[kept]
+
+    ours = cosparse.reconstruct(torch.tensor(y), sampled, truth.shape, **options)
+    assert ours.image.dtype == torch.complex64 and ours.image.shape == truth.shape and ours.bounds is None
+    assert ours.energy == pytest.approx(wanted.energy, rel=2e-3)
+    off = [np.abs(found - truth).std() for found in (ours.image.numpy(), wanted.image)]
+    assert off[0] == pytest.approx(off[1], rel=0.01)
+    with pytest.raises(ValueError, match="bounds: complex"):
+        cosparse.reconstruct(torch.tensor(y), sampled, truth.shape, bounds=(0, 1), **options)
+    small = torch.tensor(truth[:8, :8])
+    matrix = torch.fft.fft(torch.eye(64, dtype=torch.complex64), norm="ortho")
+    exact = cosparse.reconstruct(matrix @ small.reshape(-1), matrix, (8, 8), dtype=torch.complex64)
+    assert float((exact.image - small).abs().max()) < 0.02
+
+
 def test_reconstruct_from_a_matrix_or_a_pair():
     image = torch.linspace(0, 1, 144).reshape(12, 12)
     matrix = torch.randn(90, 144, generator=torch.Generator().manual_seed(0)) / 12

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 try:
     import torch
     from deepinv.models.base import Denoiser
     from deepinv.optim.prior import Prior
-    from deepinv.physics import LinearPhysics
+    from deepinv.physics import MRI, LinearPhysics, MultiCoilMRI
 except ImportError as problem:
     raise ImportError("deepinv is not installed: pip install 'cosparse[deepinv]' brings it") from problem
 
 from cosparse.interop.torch import AnalysisPrior as TorchPrior
 from cosparse.interop.torch import StagedDenoiser
 from cosparse.interop.torch.tensor_denoising import denoise
+from cosparse.interop.torch.tensor_phase import complex_of, parts_of
 from cosparse.interop.torch.tensor_reconstruction import reconstruct
 from cosparse.operator import AnalysisOperator, chosen_operator
 from cosparse.reconstruction.general import Reconstruction
@@ -157,8 +159,19 @@ def _reconstruct(
         raise ValueError(f"shape: the physics has images of shape {found}, not {tuple(shape)}")
     if "sigma" not in given:
         given["sigma"] = _noise_of(physics)
+    if isinstance(physics, MRI | MultiCoilMRI) and len(found) == 4:
+        return _of_complex_images(y, physics, found, **given)
     result: Reconstruction = reconstruct(y, (physics.A, physics.A_adjoint), found, **given)
     return result
+
+
+def _of_complex_images(y: torch.Tensor, physics: LinearPhysics, shape: tuple[int, ...], **given: Any) -> Reconstruction:
+    """deepinv holds them as two channels; to the prior, which follows the phase, they are one complex plane."""
+    n, _, *sides = shape
+    pair = (lambda image: physics.A(parts_of(image))), (lambda data: complex_of(physics.A_adjoint(data)))
+    found: Reconstruction = reconstruct(y, pair, (n, 1, *sides), **{**given, "dtype": complex})
+    image: Any = found.image
+    return replace(found, image=parts_of(image))
 
 
 def _noise_of(physics: LinearPhysics) -> float:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cosparse.interop.torch.tensor_energy import (
-    Map,
-    TensorEnergy,
-    Valued,
-    minimise,
-    prior_of,
-    stage_settings,
-    with_bounds,
-)
+from cosparse.interop.torch.tensor_energy import Map, TensorEnergy, minimise, prior_of, stage_settings, with_bounds
 from cosparse.interop.torch.tensor_noise import as_array
+from cosparse.interop.torch.tensor_phase import complex_of, is_complex, parts_of, turn_of
 from cosparse.interop.torch.tensor_prior import WHITE, checked_white, of_opponents, opponents
 from cosparse.keywords import settled
 from cosparse.noise import Noise, PoissonGaussian
@@ -32,7 +25,7 @@ from cosparse.reconstruction.general import NEARLY, Reconstruction
 from cosparse.reconstruction.joint import Mixing, plans_of
 from cosparse.reconstruction.measured import UNIT
 from cosparse.reconstruction.planes import FAR
-from cosparse.reconstruction.stages import Plan, Quality, as_refined, checked_quality, last_settings
+from cosparse.reconstruction.stages import TABLE, Plan, Quality, as_refined, checked_quality, last_settings
 from cosparse.reconstruction.watch import Callback, Watch
 
 KINDS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
@@ -45,6 +38,7 @@ class TensorMeasured:
     operator: AnalysisOperator | str | None = None
     weight: float | None = None
     quality: Quality = "balanced"
+    dtype: Any = None
     noise: Noise | None = None
     bounds: Bounds = "auto"
     data_range: float = 1.0
@@ -56,22 +50,22 @@ class TensorMeasured:
 
 @dataclass(frozen=True, eq=False)
 class Sensing:
-    """A and its adjoint, on images of one shape (n, channels, h, w)."""
+    """A and its adjoint, on images of one shape (n, channels, h, w); complex ones are given by their `parts`."""
 
     forward: Map
     adjoint: Map
     shape: tuple[int, ...]
+    parts: bool = False
 
     @classmethod
-    def of(cls, A: Any, shape: Sequence[int], y: torch.Tensor) -> Sensing:
-        """Of a matrix, a function of images, or such a function and its adjoint, for images of that shape."""
+    def of(cls, A: Any, shape: Sequence[int], y: torch.Tensor, kind: torch.dtype) -> Sensing:
+        """Of a matrix, a function of images, or such a function and its adjoint, for images of that shape and kind."""
         given = tuple(int(side) for side in shape)
         if not 2 <= len(given) <= 4 or min(given) < 1:
             raise ValueError(f"shape: expected (h, w), (channels, h, w) or (n, channels, h, w), got {shape!r}")
         if hasattr(A, "matvec"):
             raise ValueError("A: works on arrays; pass a function of tensors, or y.cpu().numpy()")
         whole = (1,) * (4 - len(given)) + given
-        kind = y.real.dtype
         if isinstance(A, torch.Tensor) or not (callable(A) or isinstance(A, tuple)):
             matrix = torch.as_tensor(A, device=y.device)
             if matrix.ndim != 2 or tuple(matrix.shape) != (y.numel(), math.prod(given)):
@@ -98,13 +92,23 @@ class Sensing:
 
         return cls(lambda s: A(s.reshape(given)), backward, whole)
 
+    def of_parts(self) -> Sensing:
+        """The same of the parts of complex images."""
+        n, channels, *sides = self.shape
+        return Sensing(
+            lambda parts: self.forward(complex_of(parts)),
+            lambda residual: parts_of(self.adjoint(residual)), (n, 2 * channels, *sides), True,
+        )  # fmt: skip
+
     def size(self, like: torch.Tensor) -> float:
         """How large it is: see :func:`cosparse.reconstruction.measured.size_of`."""
         noise = np.random.default_rng(0).standard_normal(like.numel()).reshape(self.shape)
         seen = self.forward(torch.as_tensor(noise).to(like))
         back = self.adjoint(seen)
         first, second = _norm(seen), _norm(back)
-        if seen.is_complex() and not back.is_complex():  # the imaginary part, of those who give the real one alone
+        if self.parts:  # as of arrays: their adjoint is asked for both parts, here of any data
+            second *= math.sqrt(2)
+        elif seen.is_complex() and not back.is_complex():  # the imaginary part, of those who give the real one alone
             second = math.hypot(second, _norm(self.adjoint(1j * seen)))
         size = second / first if first > 0 else 0.0
         return 1.0 if size == 0 or abs(size - 1) < UNIT else size
@@ -140,16 +144,17 @@ def reconstruct(
         A matrix for the flattened image; or a linear function of a tensor of that shape, whose adjoint is found by
         differentiation; or such a function and its adjoint.
     shape : (h, w), (channels, h, w) or (n, channels, h, w)
-        Of the image. Three channels are taken for red, green and blue; others stand alone.
+        Of the image. Three channels are taken for red, green and blue; others stand alone. With ``dtype=complex`` of an
+        image of complex numbers, which A then takes.
     sigma : float or tensor
         Standard deviation of the noise in y, or of each of its values.
     **given
-        As of :func:`cosparse.reconstruct`, but for `dtype`.
+        As of :func:`cosparse.reconstruct`.
 
     Returns
     -------
     Reconstruction
-        Its image is a tensor of that shape, on the device of y and in its real type.
+        Its image is a tensor of that shape, on the device of y and in its real type, or in the complex one of it.
     """
     options = settled(None, TensorMeasured, given)
     checked_quality(options.quality)
@@ -160,7 +165,11 @@ def reconstruct(
         raise ValueError("y: holds NaN or infinite values; leave those measurements out of y and A")
     unit = WHITE / checked_white(options.data_range)
     noise = DataNoise.of(as_array(sigma), options.noise, tuple(y.shape), unit, y.is_complex())
-    sensing = Sensing.of(A, shape, y)
+    imaginary = is_complex(options.dtype)
+    if imaginary and options.bounds not in ("auto", None):
+        raise ValueError(f"bounds: complex numbers lie between none, got {options.bounds!r}; pass None or nothing")
+    sensing = Sensing.of(A, shape, y, y.dtype.to_complex() if imaginary else y.dtype.to_real())
+    sensing = sensing.of_parts() if imaginary else sensing
     sensing.check(y, options.adjoint_tolerance)
     data = y * unit
     start = _first(sensing, data) if options.start is None else _started(options.start, unit, sensing, y)
@@ -172,7 +181,10 @@ def reconstruct(
         image: Any = found[0][-1].point
         means = as_array(sensing.forward(image).reshape(-1))
         found = _solved(sensing, data, image, noise.weighed(means), options, unit, watch)
-    return _reported(*found, unit, tuple(int(side) for side in shape))
+    result = _reported(*found, unit, sensing.shape)
+    shown: Any = result.image
+    shown = complex_of(shown) if imaginary else shown
+    return replace(result, image=shown.reshape([int(side) for side in shape]))
 
 
 def _solved(
@@ -200,24 +212,52 @@ def _solved(
     settings[-1] = Settings(**{**vars(last), "first_step": last.first_step or settings[-1].first_step})
     results, energy = minimise(
         energies, settings, start, watch=watch, weights=[stage.weight for stage in plans[0].stages],
-        revise=_bounded(options, unit),
+        revise=_turned if sensing.parts else _bounded(options, unit),
     )  # fmt: skip
     return results, energy, plans[0].stages[len(results) - 1].weight
 
 
-def _prior(operator: AnalysisOperator, plans: tuple[Plan, ...], stage: int, like: torch.Tensor) -> Valued:
-    """weight·g of a batch, over its planes: each opponent at its own noise, and weighed by that."""
-    gains = [gain for _, gain in opponents(like)]
-    each = [
-        prior_of(operator, own.stages[stage], own.stride, like, 1 / gain**2)
-        for own, gain in zip(plans, gains, strict=True)
-    ]
+@dataclass(frozen=True, eq=False)
+class PlanesPrior:
+    """weight·g of a batch, over its planes: each opponent at its own noise, and weighed by that.
 
-    def valued(image: torch.Tensor) -> tuple[float, torch.Tensor]:
-        found = [prior(planes) for prior, (planes, _) in zip(each, opponents(image), strict=True)]
+    With a `turn`, of a complex image given by its parts: over those of the image times it, which follow its phase.
+    """
+
+    each: tuple[Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]], ...]
+    turn: torch.Tensor | None = None
+
+    def __call__(self, image: torch.Tensor) -> tuple[float, torch.Tensor]:
+        if self.turn is not None:
+            return self._along_the_phase(image, self.turn)
+        found = [prior(planes) for prior, (planes, _) in zip(self.each, opponents(image), strict=True)]
         return sum(float(value.sum()) for value, _ in found), of_opponents([slope for _, slope in found])
 
-    return valued
+    def _along_the_phase(self, image: torch.Tensor, turn: torch.Tensor) -> tuple[float, torch.Tensor]:
+        planes = parts_of(complex_of(image) * turn)
+        value, slopes = 0.0, []
+        for number, prior in enumerate(self.each):
+            factor = TABLE["phase"]["imaginary"] if number % 2 else 1.0
+            one, slope = prior(planes[:, number])
+            value += factor * float(one.sum())
+            slopes.append(factor * slope)
+        return value, parts_of(complex_of(torch.stack(slopes, 1)) * turn.conj())
+
+
+def _prior(operator: AnalysisOperator, plans: tuple[Plan, ...], stage: int, like: torch.Tensor) -> PlanesPrior:
+    gains = [gain for _, gain in opponents(like)]
+    return PlanesPrior(
+        tuple(
+            prior_of(operator, own.stages[stage], own.stride, like, 1 / gain**2)
+            for own, gain in zip(plans, gains, strict=True)
+        )
+    )
+
+
+def _turned(energy: TensorEnergy, image: torch.Tensor) -> TensorEnergy:
+    """With the phase, which the image of the first stage shows."""
+    assert isinstance(energy.prior, PlanesPrior)
+    return replace(energy, prior=replace(energy.prior, turn=turn_of(image)))
 
 
 def _bounded(options: TensorMeasured, unit: float) -> Callable[[TensorEnergy, torch.Tensor], TensorEnergy]:
@@ -234,13 +274,17 @@ def _bounded(options: TensorMeasured, unit: float) -> Callable[[TensorEnergy, to
 
 
 def _first(sensing: Sensing, data: torch.Tensor) -> torch.Tensor:
-    """The constant whose measurements are nearest to y, and Aᴴ of what is left, times the factor that suits best."""
-    flat = torch.ones(sensing.shape, dtype=data.real.dtype, device=data.device)
-    level, left = _nearest(sensing, flat, data)
+    """The constant channels whose measurements are nearest to y, and Aᴴ of what is left, by the best factor on it."""
+    blank = torch.zeros(sensing.shape, dtype=data.dtype.to_real(), device=data.device)
+    each = torch.arange(sensing.shape[1], device=blank.device)
+    seen = [sensing.forward(blank.index_fill(1, channel, 1.0)) for channel in each]
+    products = np.array([[_inner(a, b) for b in seen] for a in seen])
+    levels = np.linalg.lstsq(products, np.array([_inner(a, data) for a in seen]))[0]
+    left = data - sum(level * one for level, one in zip(levels.tolist(), seen, strict=True))
     back = sensing.adjoint(left)
-    image = (back.real if back.is_complex() else back).to(flat.dtype)
+    image = (back.real if back.is_complex() else back).to(blank.dtype)
     factor, _ = _nearest(sensing, image, left)
-    return level * flat + factor * image
+    return torch.tensor(levels).to(blank)[:, None, None] + factor * image
 
 
 def _nearest(sensing: Sensing, image: torch.Tensor, data: torch.Tensor) -> tuple[float, torch.Tensor]:
@@ -252,7 +296,13 @@ def _nearest(sensing: Sensing, image: torch.Tensor, data: torch.Tensor) -> tuple
 
 
 def _started(start: Any, unit: float, sensing: Sensing, y: torch.Tensor) -> torch.Tensor:
-    first = torch.as_tensor(start, device=y.device).to(y.real.dtype)
+    first = torch.as_tensor(start, device=y.device)
+    if sensing.parts:
+        n, channels, *sides = sensing.shape
+        first = parts_of(first.to(y.dtype.to_complex()).reshape(n, channels // 2, *sides))
+    elif first.is_complex():
+        raise ValueError("start: is complex, but the image is not; pass dtype=complex if it is")
+    first = first.to(y.real.dtype)
     if first.numel() != math.prod(sensing.shape) or not bool(torch.isfinite(first).all()):
         raise ValueError(f"start: expected a finite tensor of the image's shape, got {tuple(first.shape)}")
     return first.reshape(sensing.shape) * unit
