@@ -128,6 +128,13 @@ def on_stage(page) -> dict:
 
 def axe(page) -> list[str]:
     """What axe-core finds wrong for people who cannot see or use a mouse, a line each."""
+    page.evaluate(  # a button that has just been given back is still pale
+        """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+          .then(() => Promise.all(document.getAnimations()
+            .filter((one) => Number.isFinite(one.effect.getComputedTiming().endTime))
+            .map((one) => one.finished.catch(() => 0))))
+          .then(() => 0)"""
+    )
     script = resources.files("axe_playwright_python") / "axe.min.js"
     page.evaluate(script.read_text("utf-8"))
     found = page.evaluate("axe.run()")["violations"]
