@@ -76,3 +76,9 @@ def test_what_no_noise_of_the_data_can_be_is_refused(more, word):
 def test_photons_are_not_counted_in_complex_numbers():
     with pytest.raises(ValueError, match="complex"):
         reconstruct(np.zeros(64, complex), every_pixel((8, 8)), (8, 8), noise=PoissonGaussian(1.0))
+
+
+def test_photons_without_any_noise_are_believed_as_far_as_numbers_go():
+    noise = DataNoise(PoissonGaussian(1e-130, 0.0, 20.0))
+    for level, trust in (noise.first(np.zeros(3)), noise.weighed(np.array([0.0, 20.0, 255.0]))):
+        assert 0 < level < 0.1 and (trust is None or np.isfinite(trust).all())

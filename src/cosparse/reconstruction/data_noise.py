@@ -58,5 +58,7 @@ class DataNoise:
     def _variance(self, means: Array) -> Array:
         """Of each value; of photons that of one at least, as an estimate of none would be believed without end."""
         if isinstance(self.model, PoissonGaussian):
-            return self.model.variance(np.maximum(means, np.add(self.model.offset, self.model.gain)))
-        return np.asarray(np.square(np.ravel(self.model.sigma), dtype=float).clip(LEAST**2))
+            found = self.model.variance(np.maximum(means, np.add(self.model.offset, self.model.gain)))
+        else:
+            found = np.square(np.ravel(self.model.sigma), dtype=float)
+        return np.asarray(found.clip(LEAST**2))
