@@ -180,8 +180,8 @@ def _die_at(folder: Path, place: int, told: Path | None = None) -> None:
 def signals(name: str, folder: str, seed: str, times: str) -> None:
     """Ctrl-C, SIGTERM and SIGHUP at random moments: a clean end, no temporary file, then taken up again."""
     scaffold, rng, counts = Scaffold(name, Path(folder)), np.random.default_rng(int(seed)), Counter[str]()
-    for how in (signal.SIGINT, signal.SIGHUP):  # whoever is started by nohup, or behind a shell, ignores them
-        signal.signal(how, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started by nohup, or behind a shell, ignores these
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for number in range(int(times)):
         how = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
         scaffold.fresh()
