@@ -180,7 +180,7 @@ def _die_at(folder: Path, place: int, told: Path | None = None) -> None:
 def signals(name: str, folder: str, seed: str, times: str) -> None:
     """Ctrl-C, SIGTERM and SIGHUP at random moments: a clean end, no temporary file, then taken up again."""
     scaffold, rng, counts = Scaffold(name, Path(folder)), np.random.default_rng(int(seed)), Counter[str]()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started by nohup, or behind a shell, ignores these
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # behind a shell, or by nohup, these were ignored
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     for number in range(int(times)):
         how = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[number % 3]
