@@ -21,6 +21,7 @@ from torture.frame import Impossible, Promise, Run
 promise = Promise(1, "Concurrency: every public function gives the same bytes from many places at once")
 NAMES = list(calls.CALLS)
 FEW = list(calls.SHORT)
+PATIENCE = 1800.0  # seconds until a pool counts as hung: all calls ten times over take minutes, on a busy machine many
 THREADS = 8
 
 
@@ -58,7 +59,7 @@ def other_processes(run: Run) -> None:
         if method.replace("in_the_middle", "fork") not in multiprocessing.get_all_start_methods():
             continue
         # In a fresh process: servers of other tests have threads of their own, which may not survive a fork.
-        done = finish(function(f"concurrency.{method}", run.times(0, 10)))
+        done = finish(function(f"concurrency.{method}", run.times(0, 10)), longest=2 * PATIENCE)
         run.count("calls with the same bytes", int(done.stdout))
 
 
@@ -81,7 +82,7 @@ def _pool(method: str, times: int) -> None:
     names, tasks = _names(times), 2 * max(1, times)
     expected = calls.digests(names)  # our own pool of threads is running when it forks
     with forking(), multiprocessing.get_context(method).Pool(2) as pool:
-        found = pool.map_async(calls.digests, [names] * tasks).get(500)
+        found = pool.map_async(calls.digests, [names] * tasks).get(PATIENCE)
     assert found == [expected] * tasks, f"{method}: other bytes"
     assert calls.digests(names) == expected
     print(len(found) * len(names))
@@ -105,7 +106,7 @@ def in_the_middle(times: str) -> None:
         try:
             for _ in range(tries):
                 with forking(), multiprocessing.get_context("fork").Pool(2) as pool:
-                    assert pool.map_async(calls.digests, [names] * 2).get(500) == [expected] * 2
+                    assert pool.map_async(calls.digests, [names] * 2).get(PATIENCE) == [expected] * 2
         finally:
             enough.set()
         assert all(found == expected for one in running for found in one.result())
