@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from repairs import REPAIRS
+from scipy.ndimage import zoom
+from skimage import data
 
 import cosparse
 from cosparse.reconstruction import memory
@@ -68,3 +70,14 @@ def test_what_is_needed_grows_with_all_there_is_more_of():
     two, three = (memory_needed("denoise", (pages, 1000, 1000)) for pages in (2, 3))
     assert 0 < three - two == two - one < one / 2
     assert memory_needed("denoise", (10**6, 10**6, 10**6)) > 10**19  # of no fixed width
+
+
+def test_noise_that_was_found_to_be_smooth_is_asked_for_too():
+    """It takes more than white noise: a limit that is enough for that is not for this."""
+    small = np.random.default_rng(0).standard_normal((129, 129))
+    smooth = zoom(small, 2, order=1)[:256, :256]
+    noisy = (data.camera()[:256, 100:356] / 255 + 0.05 * smooth / smooth.std()).astype(np.float32)
+    limit = (memory_needed("denoise", noisy.shape) + memory_needed("denoise", noisy.shape, noisy=True)) // 2
+    assert np.isfinite(cosparse.denoise(noisy, 0.05, max_memory=limit, quality="fast")).all()
+    with pytest.raises(TooLargeError):
+        cosparse.denoise(noisy, max_memory=limit, quality="fast")

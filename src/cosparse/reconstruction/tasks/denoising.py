@@ -145,8 +145,9 @@ def request(
     """What :func:`denoise` is asked for."""
     ask_memory("denoise", image, sigma, given)
     posed = Request.of(pose, image, sigma, given, model="auto")
-    smooth = next((asked.noise for asked in posed.asked if asked and isinstance(asked.noise, Correlated)), None)
-    ask_memory("denoise", image, sigma, {**given, "noise": smooth or given.get("noise")})  # what was found takes more
+    found = next((asked.noise for asked in posed.asked if asked and isinstance(asked.noise, Correlated)), None)
+    if found is not None and given.get("noise") is None:  # which takes more than was asked for
+        ask_memory("denoise", image, sigma, {**given, "noise": found})
     request = _by_energy(posed.with_white_noise())
     untouched = np.array([asked is None or asked.sigma == 0 for asked in request.asked])
 
