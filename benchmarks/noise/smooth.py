@@ -25,6 +25,7 @@ WIDTHS = (0.4, 0.5, 0.6, 0.8, 1.1, 1.5)
 SIGMAS = (6, 12, 25)
 FACTORS = (0.6, 1, 1.3, 1.7, 2.2)  # times the noise: the levels that the best is chosen from
 MARGIN = 20  # pixels
+LEAST = 0.015  # of the noise: less than a fifth of a grey level in noise of 13, which rounding hides
 
 
 def smoothed(shape: tuple[int, ...], width: float, sigma: float, seed: int) -> np.ndarray:
@@ -42,7 +43,7 @@ def table() -> None:
             noisy = np.float32(128 + smoothed((260, 260), width, 13, seed))
             energies = band_energies(coefficients(blocks_of(mosaic(noisy))))
             found.append([band_level(energies, band).sigma / 13 for band in range(len(BANDS))])
-        print(f"{width:.1f}", *(f"{level:.3f}" for level in np.mean(found, axis=0)))
+        print(f"{width:.1f}", *(f"{max(level, LEAST):.3f}" for level in np.mean(found, axis=0)))
 
 
 def row(number: int, truth: np.ndarray, width: float, sigma: float) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Noise that was smoothed after it came: by resizing, by demosaicing, by a lens that was drawn. How strong, how wide?
+"""Noise that was smoothed after it came: by resizing or demosaicing. How strong is it, how wide?
 
 Whatever smooths noise takes its fine part away and leaves the coarse one. White noise under a Gaussian of so many
 pixels stands for all of that: two numbers, its level and the width, which the levels of four bands of frequencies tell.
